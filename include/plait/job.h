@@ -59,6 +59,9 @@ typedef struct plait_job_opts {
                                           0 <= spares < workers */
     struct plait_events  *events;      /* the log of what the ranks do (plait/events.h), of all ranks or of none; it is
                                           closed after the run. NULL: none                                 */
+    int32_t               slots;       /* with replicas 2 under bsp: the last `slots` workers have no shards, and are
+                                          away at first: they make the tables like all others, and may join
+                                          (plait_job_join). 0 <= slots < workers; not with spares             */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -140,10 +143,26 @@ PLAIT_API plait_status plait_job_barrier(plait_job *job);
 
 /** Says that this worker ends no more clocks, so that no worker waits for it. Its incs of the clock that has not ended
  *  are dropped, unless the consistency has sent them already, or holds them together with incs of ended clocks.
- *  Afterwards only barrier, get, read, call and destroy are allowed. Not collective. EREFUSED with opts.replicas 2,
- *  because a dead worker's items might fall to a worker that has left; EREFUSED if a part from each worker is needed
- *  (sums, averages of copies, opts.aggregate). */
+ *  Afterwards only barrier, get, read, call and destroy are allowed. Not collective. EREFUSED if a part from each worker
+ *  is needed (sums, averages of copies, opts.aggregate).
+ *  With opts.replicas 2 the call takes the place of plait_job_clock in the worker's last clock, whose incs count, and
+ *  may return PLAIT_STAND_IN like it; then it is called again. From the next clock on the others hold the worker's items
+ *  (plait_job_holder), so nothing is lost and nothing done twice. The worker's rank keeps its shards until
+ *  plait_job_destroy; until then no barrier or collective is allowed, which go without it. EREFUSED but for tables of
+ *  bsp on servers, without filters or groups.
+ *  opts.slots: the worker may join again. */
 PLAIT_API plait_status plait_job_leave(plait_job *job);
+
+/** With opts.slots: a worker that is away (one of the last `slots`, or one that has left) takes part from clock `from`
+ *  on, or, if the others are there already, from one of their next clocks on. The call waits until then, however long,
+ *  and holds nobody up. On return the worker is at the end of the clock before: plait_job_clock_now is the clock where
+ *  it begins, and all agree by plait_job_holder from that clock on. It takes part in barriers and collectives of the
+ *  others that follow. PLAIT_END: all others have ended the job; what is left is plait_job_destroy. EINVAL if the worker
+ *  is in; EREFUSED in a job without slots. Not collective. */
+PLAIT_API plait_status plait_job_join(plait_job *job, int64_t from);
+
+/** How many workers are in, and live, as far as the caller's clocks have shown. */
+PLAIT_API int32_t plait_job_present(const plait_job *job);
 
 /* --- the tables of a job, as any rank sees them: docs/doctor.md ------------------------------------------------- */
 

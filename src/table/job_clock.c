@@ -297,13 +297,19 @@ static plait_status leave_own(plait_job *job, plait_error *err) {
     return status;
 }
 
+/* With replicas: the clock is the worker's last one, and the others hold its items from the next one on. */
+static plait_status leave_with_clock(plait_job *job, plait_error *err) {
+    if (!pli_job_may_go(job, err)) return PLAIT_EREFUSED;
+    job->client.leaving = true;
+    const plait_status status = begin_clock(job, true);
+    job->client.leaving = false;
+    return status == PLAIT_OK ? pli_job_has_left(job, err) : status;
+}
+
 static plait_status leave(plait_job *job) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
-    if (job->layout.replicas > 1)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "plait_job_leave with %d replicas is refused: a dead worker's items may fall to one that has "
-                        "left; nearest is to continue with empty clocks", job->layout.replicas);
+    if (job->layout.replicas > 1) return leave_with_clock(job, err);
     PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
     PLI_TRY(pli_job_finish_clock(job, err));
     PLI_TRY(may_leave(job, err));

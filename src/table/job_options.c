@@ -13,7 +13,7 @@ static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_byt
 static uint64_t job_hash(const plait_job *job) {
     uint64_t hash = 3 + (uint64_t)job->layout.replicas * 53 + (uint64_t)job->layout.backup * 31 +
                     (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41 +
-                    (uint64_t)job->layout.spares * 131101;
+                    (uint64_t)job->layout.spares * 131101 + (uint64_t)job->layout.slots * 262147;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -109,7 +109,10 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     job->layout.replicas = opts->replicas;
     PLI_TRY(pli_spares_check(opts->spares, workers, err));
     job->layout.spares = opts->spares;
-    if (servers == 0) job->layout.servers -= opts->spares;
+    PLI_TRY(pli_slots_check(opts->slots, workers, err));
+    job->layout.slots = opts->slots;
+    job->left = plait_comm_rank(job->comm) < workers && plait_comm_rank(job->comm) >= workers - opts->slots;
+    if (servers == 0) job->layout.servers -= opts->spares > 0 ? opts->spares : opts->slots;
     job->exact = opts->exact != 0;
     PLI_TRY(copy_policies(job, opts, err));
     PLI_TRY(copy_filters(job, opts, err));
@@ -118,7 +121,7 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     scope.setting.backup = 0; /* checked for each table, which may have its own consistency */
     PLI_TRY(pli_pair_check(
         &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process,
-                     .replicas = opts->replicas, .spares = opts->spares, .servers = job->layout.servers,
+                     .replicas = opts->replicas, .spares = opts->spares, .slots = opts->slots, .servers = job->layout.servers,
                      .aggregates = opts->replicas > 1 && job->layout.aggregates },
         err));
     snprintf(job->topology, sizeof job->topology, "%s", topology);

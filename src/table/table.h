@@ -290,6 +290,11 @@ plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
  *  replicas, clocks of these members end together by themselves, and only the event log hears of it. Errors: ENOMEM;
  *  EINVAL it has more than one part, or none, with replicas. */
 plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err);
+/** copies/job_roster.c, if servers have replicas (roster.h). may_go: may a worker leave? else EREFUSED in err.
+ *  has_left: its last clock has ended. join: as plait_job_join; from INT64_MAX: waits for the job's end. */
+bool         pli_job_may_go(const plait_job *job, plait_error *err);
+plait_status pli_job_has_left(plait_job *job, plait_error *err);
+plait_status pli_job_join(plait_job *job, int64_t from, plait_error *err);
 /** Sends what was added since in a dead worker's stead, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);
 /** The job's collectives, by the first server or, where tables are summed, by the steps of their sums: the gather of

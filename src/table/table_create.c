@@ -37,7 +37,7 @@ static bool is_late(const plait_job *job) { return plait_job_clock_now(job) > jo
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
     const char *topology = opts->topology != NULL ? opts->topology : job->topology;
     const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
-    if (job->left)
+    if (job->left && (job->layout.slots == 0 || is_late(job)))
         return pli_fail(err, PLAIT_EINVAL, "table %s: plait_table_create after plait_job_leave", opts->name);
     const pli_scope scope = pli_layout_scope(&job->layout);
     const pli_filter_scope filters = pli_layout_filters(&job->layout);
@@ -65,6 +65,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .logged = pli_comm_events(job->comm) != NULL,
                                         .replicas = job->layout.replicas,
                                         .spares = job->layout.spares,
+                                        .slots = job->layout.slots,
                                         .servers = job->layout.servers,
                                         .group = job->group != NULL ? plait_group_name(job->group) : NULL,
                                         .only_servers = job->group != NULL ? plait_comm_servers(job->comm) : 0,

@@ -181,7 +181,8 @@ void check_gathered(world *w, int32_t k) {
     SURE(w, reply != NULL && reply->head.body_bytes >= (uint64_t)w->workers * sizeof(uint64_t));
     const uint64_t *bytes = pli_msg_body(reply), *at = bytes + w->workers;
     for (int32_t v = 0; v < w->workers; v++) {
-        SURE(w, bytes[v] == PLI_GONE ? w->dead[v] : bytes[v] == (uint64_t)(v + 1) * sizeof *at);
+        SURE(w, !w->elastic || w->dead[v] || (bytes[v] == PLI_GONE) == (me->client.away[v] != 0));
+        SURE(w, bytes[v] == PLI_GONE ? w->dead[v] || w->elastic : bytes[v] == (uint64_t)(v + 1) * sizeof *at);
         for (int32_t i = 0; bytes[v] != PLI_GONE && i <= v; i++) SURE(w, *at++ == brought(v, me->gathering));
         came |= (uint32_t)(bytes[v] != PLI_GONE) << v;
     }

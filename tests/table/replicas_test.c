@@ -19,54 +19,6 @@ enum {
     RARE = 8997 /* a new replica has all but the end of the clock under way when who serves dies, too */
 };
 
-bool    audit_judges;
-jmp_buf gave_up;
-
-/* false: the job has ended before its time, as it may */
-static bool play(world *w) {
-    for (int64_t turn = 0; turn < 2000000; turn++) {
-        int32_t over = 0;
-        if (w->dies && direct_events(w->d) >= w->death_at) kill_rank(w, w->victim, w->suspects);
-        if (w->dies && w->dies_again && w->dead[w->victim]) kill_another(w);
-        if (w->dies && w->second_at >= 0 && direct_events(w->d) >= w->second_at &&
-            (!holds(w, w->second) || all_are_double(w)))
-            kill_rank(w, w->second, w->suspects);
-        for (int32_t k = 0; k < w->workers; k++)
-            over += w->worker[k].state == DONE || w->worker[k].state == DEAD || w->zombie[k];
-        if (over == w->workers) return true;
-        int32_t first = (int32_t)pick(w, (uint64_t)w->workers);
-        bool    moved = false;
-        if (pick(w, 2) == 0) moved = step_worker(w, first);
-        if (!moved && direct_step(w->d)) moved = true;
-        for (int32_t i = 0; !moved && i < w->workers; i++) moved = step_worker(w, (first + i) % w->workers);
-        for (int32_t r = 0; r < w->ranks; r++) {
-            if (w->dead[r] || direct_error(w->d, r)->code == 0) continue;
-            if (names_a_cut(w, r)) return false;
-            tell(w);
-            fail_msg("rank %d: %s\nreplay: PLAIT_SEED=%llu", r, direct_error(w->d, r)->text,
-                     (unsigned long long)w->seed);
-        }
-        if (moved) continue;
-        tell(w);
-        fail_msg("all wait\nreplay: PLAIT_SEED=%llu %s", (unsigned long long)w->seed, program_invocation_name);
-    }
-    tell(w);
-    fail_msg("no end\nreplay: PLAIT_SEED=%llu %s", (unsigned long long)w->seed, program_invocation_name);
-    return false;
-}
-
-static void run_schedule(world *w, uint64_t seed, bool lives) {
-    if (setjmp(gave_up) != 0) {
-        witness_judge(&w->witness, false, w->seed, audit_judges);
-        return;
-    }
-    open_world(w, seed, lives);
-    const bool ends = play(w);
-    if (ends) compare_copies(w);
-    witness_judge(&w->witness, ends, w->seed, audit_judges);
-    close_world(w);
-}
-
 static void test_any_one_may_die(void **unused) {
     (void)unused;
     const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_SCHEDULES"), *judge = getenv("PLAIT_JUDGE");
@@ -79,12 +31,12 @@ static void test_any_one_may_die(void **unused) {
         uint64_t     number = seed != NULL ? strtoull(seed, NULL, 10) : i == n ? RARE : (uint64_t)(i + 1);
         bool         again = false;
         for (int32_t table = 0; table < TABLES_MAX; table++) forget_gets(table);
-        run_schedule(&w, number, false);
+        run_schedule(&w, number, false, false);
         for (int32_t table = 0; table < TABLES_MAX; table++) {
             again = again || (w.opaque[table] && !w.rounds[table]);
             if (w.rounds[table]) forget_gets(table); /* what filters keep is another in the next run */
         }
-        if (again) run_schedule(&w, number, true);
+        if (again) run_schedule(&w, number, true, false);
     }
 }
 

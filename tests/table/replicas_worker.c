@@ -214,9 +214,18 @@ static void forget_copies(world *w, int32_t k) {
 
 /* --- the end of a clock ------------------------------------------------------------------------------------------- */
 
+/* Does it leave with this clock? */
+static bool goes(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    if (me->goes == 0 || pick(w, 3) > 0) return false;
+    me->goes--;
+    return true;
+}
+
 static void begin_clock_end(world *w, int32_t k) {
     worker *me = &w->worker[k];
     me->state = ENDING;
+    me->client.leaving = goes(w, k);
     note_kept(w, k);
     if (pick(w, 4) == 0) send_push(w, k, me->table[0], PLI_PUSH); /* some of it leaves early */
     if (me->state == ENDING) send_push(w, k, NULL, PLI_CLOCK);
@@ -238,24 +247,87 @@ static void leave_early(world *w, int32_t k) {
     pli_raise(sink_of(w), k, false, PLI_EVENT_LEAVE);
 }
 
+/* It is in the next clock: perhaps all meet first. */
+static void after_clock(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    enter_clock(w, me);
+    if (!has_ended(me) && !(w->barriers >> me->clock & 1)) return;
+    send_kept(w, k);
+    if (me->state == DEAD) return;
+    ask_all(w, k, PLI_BARRIER);
+    me->state = IN_BARRIER;
+}
+
+/* Without slots nobody comes again: the first server may have no shard, and so may not say who is in. */
+void ask_join(world *w, int32_t k) {
+    worker       *me = &w->worker[k];
+    const bool    never = w->layout.slots == 0 || pick(w, 6) == 0;
+    const int64_t from = never ? INT64_MAX : me->clock + (int64_t)pick(w, 4);
+    uint64_t      now;
+    pli_out      *out = enter(w, k, &now);
+    pli_ticket_open(&me->client, &me->ticket);
+    const plait_status status = pli_client_ask_join(&me->client, now, from, &me->ticket, out, NULL);
+    leave(w, k);
+    SURE(w, status == PLAIT_OK || w->zombie[k]);
+    me->waiting = status == PLAIT_OK;
+    me->state = status == PLAIT_OK ? AWAY : DEAD;
+}
+
+static bool end_away(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    bool     over = false;
+    if (!pli_ticket_done(&me->ticket)) return false;
+    SURE(w, me->ticket.failure.code == 0);
+    pli_out *out = enter(w, k, &now);
+    pli_ticket_unlink(&me->client, &me->ticket);
+    SURE(w, pli_client_take_join(&me->client, now, me->ticket.replies, &over, out, NULL) == PLAIT_OK);
+    leave(w, k);
+    pli_ticket_free(&me->ticket);
+    me->waiting = false;
+    me->clock = me->client.clock;
+    memcpy(me->covers, me->client.replaced, (size_t)w->workers);
+    if (!over) {
+        after_clock(w, k);
+        return true;
+    }
+    SURE(w, me->clock == CLOCKS || w->zombie[k]);
+    ask_all(w, k, PLI_BYE);
+    me->state = LEAVING;
+    return true;
+}
+
+static void go_away(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    pli_out *out = enter(w, k, &now);
+    SURE(w, pli_client_say_leaves(&me->client, now, out, NULL) == PLAIT_OK || w->zombie[k]);
+    leave(w, k);
+    ask_join(w, k);
+}
+
 static bool end_clock(world *w, int32_t k) {
     worker  *me = &w->worker[k];
     uint64_t now;
     if (pli_client_is_safe(&me->client)) {
-        enter(w, k, &now);
+        pli_out *out = enter(w, k, &now);
         pli_client_end_clock(&me->client);
+        if (w->elastic) SURE(w, pli_client_follow_roster(&me->client, now, out, NULL) == PLAIT_OK || w->zombie[k]);
         leave(w, k);
         me->clock++;
+        if (w->elastic) memcpy(me->covers, me->client.replaced, (size_t)w->workers);
+        SURE(w, w->zombie[k] || me->client.leaving == (me->client.left && !me->left));
+        me->client.leaving = false;
         enter_clock(w, me);
+        if (me->client.left && !me->left) {
+            go_away(w, k);
+            return true;
+        }
         if (k == w->leaver && me->clock == w->leaves_at) {
             send_kept(w, k);
             leave_early(w, k);
         }
-        if (!has_ended(me) && !(w->barriers >> me->clock & 1)) return true;
-        send_kept(w, k);
-        if (me->state == DEAD) return true;
-        ask_all(w, k, PLI_BARRIER);
-        me->state = IN_BARRIER;
+        after_clock(w, k);
         return true;
     }
     if (!pli_client_must_stand_in(&me->client)) return false;
@@ -344,6 +416,7 @@ bool step_worker(world *w, int32_t k) {
         pli_raise(sink_of(w), k, false, PLI_EVENT_DONE);
         direct_member(w->d, PLI_MEMBER_LEFT, k, NULL);
         return true;
+    case AWAY: return end_away(w, k);
     case DONE:
     case DEAD: break;
     }

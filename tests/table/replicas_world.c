@@ -50,7 +50,7 @@ static void make_table(world *w, int32_t t) {
     opts.rows = shape == 2 ? 0 : ROWS;
     opts.keyed = shape == 1;
     opts.cols = w->workers;
-    w->stale[t] = !w->bsp || (t == 1 && pick(w, 2) == 0);
+    w->stale[t] = !w->bsp || (t == 1 && pick(w, 2) == 0 && !w->elastic);
     const bool     bsp = !w->stale[t];
     const char    *consistency = bsp ? "bsp" : stale[pick(w, STALE)];
     const uint64_t rule = bsp ? pick(w, 4) : strcmp(consistency, "async") == 0 ? pick(w, 3) : 0;
@@ -58,7 +58,7 @@ static void make_table(world *w, int32_t t) {
         opts.rule.name = rule == 2 ? "sgd" : "adam";
         opts.rule.learning_rate = rule == 2 ? 1 : 0.01;
     }
-    opts.filter = draw_filter(w, rule == 2, !bsp);
+    opts.filter = w->elastic ? NULL : draw_filter(w, rule == 2, !bsp);
     w->rounds[t] = is_lossy(opts.filter);
     opts.exact = bsp && !w->rounds[t] && pick(w, 2) == 0;
     w->opaque[t] = rule == 3 || (w->rounds[t] && bsp);
@@ -110,8 +110,25 @@ bool holds(const world *w, int32_t rank) {
     return serves(w, rank) || (rank < w->workers && rank >= w->workers - w->layout.spares);
 }
 
-void open_world(world *w, uint64_t seed, bool lives) {
+/* Some worker that is in from the first neither dies nor leaves. */
+static void draw_comings(world *w) {
+    w->anchor = 0;
+    while (w->anchor == w->victim || (w->second_at >= 0 && w->anchor == w->second)) w->anchor++;
+    if (w->anchor >= w->workers - w->layout.slots) {
+        w->second_at = -1;
+        w->second_stands_in = false;
+        w->anchor = w->victim == 0;
+    }
+    for (int32_t k = 0; k < w->workers; k++) {
+        w->worker[k].goes = k == w->anchor ? 0 : (int32_t)pick(w, 3);
+        memcpy(w->worker[k].covers, w->worker[k].client.replaced, (size_t)w->workers);
+    }
+    for (int32_t k = w->workers - w->layout.slots; k < w->workers; k++) ask_join(w, k);
+}
+
+void open_world(world *w, uint64_t seed, bool lives, bool elastic) {
     memset(w, 0, sizeof *w);
+    w->elastic = elastic;
     w->seed = seed;
     pli_random  random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 7, 0);
     direct_opts net = { .trace = getenv("PLAIT_TRACE") != NULL };
@@ -125,18 +142,22 @@ void open_world(world *w, uint64_t seed, bool lives) {
     bool lossy = net.drop > 0 || net.reorder > 0;
     w->workers = 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1);
     int32_t apart = pli_random_below(&random, 2) > 0 ? 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1) : 0;
+    if (elastic && w->workers < 3 && (apart == 0 || pli_random_below(&random, 2) == 0)) w->workers = 3;
+    const int32_t slots = elastic ? (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1) : 0;
     w->ranks = w->workers + apart;
-    const int32_t spares =
-        pli_random_below(&random, 3) == 0 ? 1 + (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1) : 0;
+    const int32_t spares = !elastic && pli_random_below(&random, 3) == 0
+                               ? 1 + (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1)
+                               : 0;
     w->layout = (pli_layout){ .workers = w->workers,
-                              .servers = apart > 0 ? apart : w->workers - spares,
+                              .servers = apart > 0 ? apart : w->workers - spares - slots,
                               .first_server = apart > 0 ? w->workers : 0,
                               .job_hash = 5,
                               .spares = spares,
+                              .slots = slots,
                               .resend_after_ns = lossy ? 2000000 : 0,
                               .replicas = 2 };
     w->d = direct_new(seed, w->ranks, &net);
-    w->bsp = pick(w, 3) > 0;
+    w->bsp = pick(w, 3) > 0 || elastic;
     w->leaver = -1;
     for (int i = 0; i < HOT; i++) w->hot[i] = (uint64_t)(i * (ROWS / HOT)) + pick(w, ROWS / HOT);
     SURE(w, witness_open(&w->witness, w->ranks, time_in, w));
@@ -174,7 +195,8 @@ void open_world(world *w, uint64_t seed, bool lives) {
         if (w->second_stands_in) w->victim = (w->second + 1) % w->workers;
     }
     /* Under bsp a dead one's rows must not fall to one who has left: of workers none but the leaver dies. */
-    if (pick(w, 3) == 0 && (!w->bsp || w->victim >= w->workers)) {
+    if (elastic) draw_comings(w);
+    if (pick(w, 3) == 0 && (!w->bsp || w->victim >= w->workers) && !elastic) {
         w->leaver = w->second_at >= 0 ? w->second : (int32_t)pick(w, (uint64_t)w->workers);
         w->leaves_at = 1 + (int64_t)pick(w, CLOCKS - 1);
         w->barriers &= (UINT64_C(1) << w->leaves_at) - 1; /* where it does not come to all */
@@ -183,6 +205,7 @@ void open_world(world *w, uint64_t seed, bool lives) {
     if (pick(w, 4) > 0 || w->second_stands_in || w->leaver >= 0 || w->barriers == 0) return;
     w->strikes_at = 1 + pick(w, 3);
     w->gathers |= UINT64_C(1) << w->strikes_at;
+    if (elastic && w->anchor == w->layout.first_server) return;
     w->victim = w->layout.first_server;
     w->death_at = INT64_MAX;
 }
@@ -260,7 +283,7 @@ void kill_rank(world *w, int32_t rank, bool suspected) {
 }
 
 static bool is_at_work(const world *w, int32_t k) {
-    return !w->dead[k] && w->worker[k].state != DONE && w->worker[k].state != DEAD;
+    return !w->dead[k] && w->worker[k].state != AWAY && w->worker[k].state != DONE && w->worker[k].state != DEAD;
 }
 
 /* Does one that is taken for dead and lives hold shards that the rank holds, too? */
@@ -283,7 +306,7 @@ void kill_another(world *w) {
     const int32_t rank = (int32_t)pick(w, (uint64_t)w->ranks);
     int32_t       left = 0;
     for (int32_t k = 0; k < w->workers; k++) left += k != rank && is_at_work(w, k);
-    if (pick(w, 20) > 0 || w->dead[rank] || left == 0 || !all_are_double(w)) return;
+    if (pick(w, 20) > 0 || w->dead[rank] || left == 0 || (w->elastic && rank == w->anchor) || !all_are_double(w)) return;
     if (w->bsp && w->leaver >= 0 && rank < w->workers) return;
     w->dies_again = pick(w, 2) == 0;
     w->two_gone = w->two_gone || shares_with_zombie(w, rank);

@@ -2,6 +2,7 @@
  *
  *     replicas_world.c   the ranks of a schedule, their servers and tables, all drawn from the seed, and their deaths
  *     replicas_worker.c  what a worker does in a clock, one step at a time
+ *     replicas_play.c    the turns of all, until all have ended
  *     replicas_oracle.c  what must be in the tables, and the verdict on what was read
  *
  * All random draws go through pick(), in the order of the events, so that a seed replays its schedule to the bit. */
@@ -22,6 +23,7 @@
 #include "direct/direct.h"
 #include "table/client/client.h"
 #include "table/copies/hosted.h"
+#include "table/copies/roster.h"
 #include "table/events.h"
 #include "table/state/values.h"
 
@@ -39,7 +41,8 @@ enum {
 };
 
 typedef enum state {
-    READY, READING, ADDING, ENDING, STANDING_IN, STANDING_READS, IN_BARRIER, LAST_READ, LEAVING, DONE, DEAD
+    READY, READING, ADDING, ENDING, STANDING_IN, STANDING_READS, IN_BARRIER, LAST_READ, LEAVING, DONE, DEAD,
+    AWAY /* it waits until it may join */
 } state;
 
 typedef struct worker {
@@ -57,6 +60,7 @@ typedef struct worker {
     int32_t           again; /* so many more reads before the clock is ended */
     int32_t           item, phase, want; /* of what it adds in a clock: which, how far, what the policy wants */
     uint64_t          gathering; /* number of the barrier to which it has brought something; 0: to none */
+    int32_t           goes; /* so many more times it leaves and asks to join again */
     double            values[ROWS * WORKERS_MAX];
     uint64_t          seen[TABLES_MAX][HOT][WORKERS_MAX]; /* by its last get, unless under bsp */
     double            kept[CLOCKS + 1][TABLES_MAX][HOT][WORKERS_MAX]; /* by its filters, before the clock's push */
@@ -69,6 +73,8 @@ typedef struct world {
     int32_t    workers, tables, ranks;
     bool       bsp, dies; /* bsp: some tables apply at clocks */
     bool       stale[TABLES_MAX]; /* applies at once: all of them, or, beside bsp, the second */
+    bool        elastic; /* workers come and go (table/copies/roster.h) */
+    int32_t     anchor;  /* it neither dies nor leaves */
     bool        dies_again; /* another, once all shards have two replicas again */
     bool        two_gone;   /* and one that is taken for dead had shards of the other's */
     int32_t    victim;
@@ -111,8 +117,8 @@ extern jmp_buf gave_up;
 
 /* --- replicas_world.c --------------------------------------------------------------------------------------------- */
 
-/** lives: nobody dies, whatever the seed says. */
-void open_world(world *w, uint64_t seed, bool lives);
+/** lives: nobody dies, whatever the seed says. elastic: workers come and go. */
+void open_world(world *w, uint64_t seed, bool lives, bool elastic);
 void close_world(world *w);
 
 /** A random number from 0 to below - 1. */
@@ -139,8 +145,15 @@ void kill_another(world *w);
 /** Does the rank end the job because two replicas of its shards take each other for dead? */
 bool names_a_cut(const world *w, int32_t rank);
 
+/* --- replicas_play.c ---------------------------------------------------------------------------------------------- */
+
+/** Plays the seed's schedule, and judges it. */
+void run_schedule(world *w, uint64_t seed, bool lives, bool elastic);
+
 /* --- replicas_worker.c -------------------------------------------------------------------------------------------- */
 
+/** A worker that is away asks to join. */
+void ask_join(world *w, int32_t k);
 /** Lets worker k do the next thing. false: it waits. */
 bool step_worker(world *w, int32_t k);
 

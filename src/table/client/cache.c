@@ -66,12 +66,13 @@ static void use(pli_client *client, int32_t server) {
 plait_status pli_client_add_table(pli_client *client, pli_client_table *table, plait_error *err) {
     const pli_placement *placement = &table->spec.placement;
     if (!pli_grow((void **)&client->table, &client->tables_capacity, client->tables + 1, sizeof(void *)) ||
-        !pli_grow((void **)&client->used, &client->used_capacity, client->n_used + placement->shards,
+        !pli_grow((void **)&client->used, &client->used_capacity, client->n_used + placement->shards + 1,
                   sizeof *client->used))
         return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", table->spec.name);
     client->table[client->tables++] = table;
     for (int32_t shard = 0; shard < placement->shards; shard++)
         use(client, pli_placement_rank(placement, shard) - placement->first_rank);
+    if (client->layout.slots > 0) use(client, 0); /* it says who is in (roster.h) */
     pli_client_count_bytes(client, table);
     client->filtered = client->filtered || table->chain != NULL;
     return PLAIT_OK;

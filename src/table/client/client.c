@@ -91,7 +91,7 @@ static pli_ticket *ticket_of(const pli_client *client, uint32_t id) {
 static void address(const pli_client *client, int32_t server, pli_kind kind, pli_msg *msg) {
     pli_head *head = &msg->head;
     head->kind = (uint16_t)kind;
-    head->flags = client->flags | (head->flags & (PLI_FLAG_FILTERED | PLI_FLAG_REDO | PLI_FLAG_AHEAD));
+    head->flags = client->flags | (head->flags & (PLI_FLAG_FILTERED | PLI_FLAG_REDO | PLI_FLAG_AHEAD | PLI_FLAG_LEAVES));
     head->src = client->rank;
     head->dst = pli_replica_rank(&client->layout, server, client->link[server].place);
     head->port = pli_replica_port(client->link[server].place);
@@ -155,6 +155,7 @@ bool pli_client_says_bye(const pli_client *client) {
 plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, pli_kind kind, pli_ticket *ticket, pli_out *out,
                                  plait_error *err) {
     client->barriers += kind == PLI_BARRIER;
+    client->passed += kind == PLI_BARRIER;
     for (int32_t s = 0; s < client->layout.servers; s++) {
         if (!hears(client, s, kind)) continue;
         const bool numbered = kind == PLI_BARRIER && pli_client_has_replicas(client);
@@ -324,6 +325,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     if (msg->head.seq == 0) {
         if (msg->head.kind == PLI_HELD) on_held(client, msg);
         if (msg->head.kind == PLI_SAFE && msg->head.body_bytes > 0) pli_client_take_ahead(client, server, msg, out);
+        if (msg->head.kind == PLI_SAFE && pli_client_has_replicas(client)) pli_client_hear_roster(client, server, msg);
         if (msg->head.kind == PLI_SAFE) pli_client_safe(client, server, msg, out);
         if (msg->head.kind == PLI_NONE && pli_client_has_replicas(client)) pli_client_none(client, server, out);
         pli_msg_free(&msg);

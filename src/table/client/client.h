@@ -73,10 +73,14 @@ typedef struct pli_client {
     bool       left;
     bool       ending;   /* with replicas: the clock's end is sent, but not yet safe everywhere */
     uint64_t   barriers; /* how many barriers the worker has come to */
+    uint64_t   passed;   /* ... of tables, and told the event log of */
     uint8_t   *dead;     /* [workers], with replicas: 1 for a worker that has died, as far as this one has heard */
     uint8_t                  *absent;   /* [ranks]: died, or ended in good order                */
     uint8_t   *replaced; /* [workers]: this worker stands in for them            */
     uint8_t   *next;     /* [workers]: and begins to stand in for these          */
+    uint8_t   *away;     /* [workers]: takes no clock in this worker's clock (roster.h) */
+    uint8_t   *heard;    /* [workers]: PLI_LOG_HERE .., as the first server says of the next clock */
+    bool       leaving;  /* the clock that ends is its last one, for a while */
     _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */
     int32_t    views;       /* how many deaths the servers were told of        */
     int64_t    complete; /* the highest version heard of a table whose updates are applied at clocks */

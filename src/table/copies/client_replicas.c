@@ -10,12 +10,19 @@
 plait_status pli_client_replicas_open(pli_client *client, plait_error *err) {
     const pli_layout *layout = &client->layout;
     const int32_t     past = layout->first_server + layout->servers;
-    client->dead = pli_calloc((size_t)layout->workers, 3);
+    client->dead = pli_calloc((size_t)layout->workers, 5);
     client->absent = pli_calloc((size_t)(past > layout->workers ? past : layout->workers), sizeof *client->absent);
     if (client->dead == NULL || client->absent == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", client->layout.servers);
     client->replaced = client->dead + client->layout.workers;
     client->next = client->replaced + client->layout.workers;
+    client->away = client->next + client->layout.workers;
+    client->heard = client->away + client->layout.workers;
+    for (int32_t w = layout->workers - layout->slots; w < layout->workers; w++) {
+        client->heard[w] = PLI_LOG_AWAY;
+        client->away[w] = client->replaced[w] = client->next[w] = 1;
+    }
+    client->left = client->away[client->rank] != 0;
     return PLAIT_OK;
 }
 
@@ -23,7 +30,7 @@ void pli_client_replicas_close(pli_client *client) {
     pli_free(client->dead);
     pli_free(client->absent);
     client->absent = NULL;
-    client->dead = client->replaced = client->next = NULL;
+    client->dead = client->replaced = client->next = client->away = client->heard = NULL;
 }
 
 /* Does the other replica say what is safe? It lies at a place behind that of who serves, who has it too: so it is true
@@ -54,6 +61,7 @@ static bool is_request(const pli_msg *msg) {
     case PLI_SNAP:
     case PLI_PIECE:
     case PLI_RESTORE:
+    case PLI_JOIN:
     case PLI_BYE: return true;
     default: return false;
     }
@@ -189,7 +197,7 @@ static void view_again(pli_client *client, uint64_t now_ns, int32_t server, pli_
     plait_error why = { 0 };
     if (!client->link[server].used || !has_clocks(client)) return;
     if (memchr(client->replaced, 1, (size_t)client->layout.workers) == NULL) return;
-    pli_msg *msg = view_of(client, client->replaced, NULL, client->clock - 1);
+    pli_msg *msg = view_of(client, client->replaced, client->away, client->clock - 1);
     if (pli_client_send(client, now_ns, server, PLI_VIEW, msg, NULL, out, &why) < 0)
         pli_out_fail(out, why.code, "%s", why.text);
 }
@@ -234,6 +242,7 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
     }
     if (!died || event->rank < 0 || event->rank >= layout->workers || client->dead[event->rank]) return;
     client->dead[event->rank] = 1;
+    if (client->replaced[event->rank]) return; /* it was away, or all others have stood in before this one came */
     atomic_fetch_add_explicit(&client->deaths, 1, memory_order_release);
     pli_out_ring(out);
 }
@@ -265,7 +274,7 @@ bool pli_client_knows_dead(const pli_client *client, const int64_t *whom) {
 
 void pli_client_begin_standing_in(pli_client *client, const int64_t *whom) {
     for (int32_t w = 0; w < client->layout.workers; w++)
-        client->next[w] = whom == NULL ? client->dead[w] : client->replaced[w] || whom[w] != 0;
+        client->next[w] = client->replaced[w] || (whom == NULL ? client->dead[w] : whom[w] != 0);
     pli_raise(client->sink, client->rank, false, PLI_EVENT_STAND);
 }
 
@@ -296,7 +305,7 @@ void pli_client_end_clock(pli_client *client) {
     for (int64_t i = 0; i < client->tables; i++) pli_cache_take_ahead(client, client->table[i]);
     for (int32_t w = 0; alone && w < client->layout.workers; w++) {
         client->views += client->dead[w] && !client->replaced[w];
-        client->replaced[w] = client->next[w] = client->dead[w];
+        client->replaced[w] = client->next[w] = client->dead[w] || client->away[w];
     }
 }
 

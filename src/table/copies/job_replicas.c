@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "table/copies/replicas.h"
+#include "table/copies/roster.h"
 #include "table/events.h"
 #include "table/table.h"
 #include "table/topology/agreed_clock.h"
@@ -64,10 +65,12 @@ plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err) {
     if (job->fellows != NULL) PLI_TRY(agree(job, &safe, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     if (job->fellows == NULL) safe = pli_client_is_safe(&job->client);
+    plait_status status = safe ? PLAIT_OK : PLAIT_STAND_IN;
     if (safe) pli_client_end_clock(&job->client);
+    if (safe) status = pli_client_follow_roster(&job->client, now_ns, &out, err);
     else pli_client_begin_standing_in(&job->client, job->fellows != NULL ? job->missing : NULL);
     pli_port_leave(job->client_port, &out);
-    return safe ? PLAIT_OK : PLAIT_STAND_IN;
+    return status;
 }
 
 plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err) {

@@ -37,6 +37,7 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     c->dead = c->views + workers * workers;
     c->logged = c->dead + workers;
     c->ahead = c->logged + workers;
+    if (!pli_roster_open(server)) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     return PLAIT_OK;
 }
 
@@ -68,6 +69,7 @@ void pli_replicas_close(pli_server *server) {
     pli_free(c->events);
     pli_free(c->listed);
     pli_same_close(&c->same);
+    pli_roster_close(server);
     pli_free(c);
     server->replicas = NULL;
 }
@@ -334,7 +336,7 @@ void pli_replicas_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
             pli_msg_free(&peer->barrier);
         }
         waiting += peer->barrier != NULL;
-        all = all && (peer->barrier != NULL || peer->gone);
+        all = all && (peer->barrier != NULL || peer->gone || c->roster.parked[w]);
     }
     bool brings = false;
     if (!all || waiting == 0 || !pli_replicas_reach(server, INT64_MAX, out) || !gathers(server, &brings, out)) return;
@@ -356,6 +358,7 @@ void pli_replicas_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (msg != NULL) {
         msg->head.kind = PLI_MET;
         msg->head.clock = (int64_t)c->met;
+        c->roster.barriers += !brings;
     }
     pli_replicas_append(server, now_ns, msg, entry, out);
 }

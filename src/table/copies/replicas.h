@@ -91,6 +91,7 @@
 #ifndef PLI_TABLE_REPLICAS_H
 #define PLI_TABLE_REPLICAS_H
 
+#include "table/copies/roster.h"
 #include "table/server/server.h"
 
 enum { PLI_PLACES_MAX = 64 };
@@ -103,6 +104,7 @@ static inline uint64_t pli_log_whose(int32_t worker, uint64_t seq) {
 
 /* The state of a worker, in the log. */
 enum { PLI_LOG_HERE, PLI_LOG_DEAD /* the others have stood in */, PLI_LOG_LEFT,
+       PLI_LOG_AWAY /* see roster.h */, PLI_LOG_PARKED /* besides, in WHOLE: barriers do without it */,
        PLI_LOG_AHEAD = 128 /* besides, in a SUM: it wants the next clock's values */ };
 
 /* Where replicas of a server's shards may lie, its *places*: its own rank (0), the next of the servers' ranks (1), then
@@ -157,7 +159,8 @@ typedef struct pli_same {
     pli_extent *pushed; /* [tables, workers]; owns the next two as well             */
     pli_extent *said;   /* [tables, workers] what stand-ins have pushed; not yet said to be all */
     pli_extent *stood;  /* [tables] the same of all workers, once said to be all    */
-    int64_t    *viewed; /* [workers] `clocks` when the worker last said that its part was all */
+    int64_t    *viewed; /* [workers] `clocks` when the worker last said that its part was all; owns the next */
+    int64_t    *in;     /* [workers] `clocks` of the last clock that the worker took part in */
 } pli_same;
 
 typedef struct pli_replicas {
@@ -187,6 +190,7 @@ typedef struct pli_replicas {
     uint8_t   *logged;        /* [workers] here, dead or left, as the last SUM of the log says        */
     uint8_t   *ahead;         /* [workers] 1: its last clock's end asks for the next one's values     */
     int32_t    deaths;
+    pli_roster roster;
     pli_msg   *sum;           /* see 9 */
     pli_wire_summed
                 *listed; /* [n_listed] the parts that the SUM being made consists of, if there is an event log */

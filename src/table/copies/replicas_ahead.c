@@ -139,7 +139,7 @@ static bool keep(pli_client *client, int32_t server, const pli_msg *msg, uint64_
 
 void pli_client_take_ahead(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out) {
     const uint64_t bytes = msg->head.body_bytes;
-    uint64_t       at = 0;
+    uint64_t       at = pli_roster_bytes(client, msg);
     pli_wire_ahead head;
     bool           sound = pli_client_has_replicas(client);
     while (sound && at < bytes) {

@@ -69,6 +69,7 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
         return;
     case PLI_MET:
         server->replicas->met = (uint64_t)msg->head.clock;
+        server->replicas->roster.barriers += msg->head.body_bytes == 0;
         (void)pli_replicas_reach(server, INT64_MAX, out);
         pli_msg_free(&server->replicas->gathered);
         if (msg->head.body_bytes == 0) break;

@@ -79,6 +79,10 @@ static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_tabl
     pli_free(keys);
 }
 
+static uint64_t state_of(const pli_replicas *c, size_t worker) {
+    return c->logged[worker] == PLI_LOG_AWAY && c->roster.parked[worker] ? PLI_LOG_PARKED : c->logged[worker];
+}
+
 /* The streams and clocks of all workers, as far as they are logged. */
 static pli_msg *whole_of(const pli_server *server) {
     const pli_replicas    *c = server->replicas;
@@ -88,6 +92,7 @@ static pli_msg *whole_of(const pli_server *server) {
     const pli_wire_whole whole = { .first_clock = server->first_clock,
                                    .applied = server->applied,
                                    .met = c->met,
+                                   .barriers = c->roster.barriers,
                                    .snapped = server->snapped,
                                    .created = (uint64_t)c->created,
                                    .gathered = c->gathered == NULL ? PLI_GONE : gathered };
@@ -102,7 +107,7 @@ static pli_msg *whole_of(const pli_server *server) {
         const int64_t ended = server->peer[w].ended;
         logged[w] = (pli_wire_logged){ .seq = c->in_log[w],
                                        .ended = at_clock && ended > server->applied ? server->applied : ended,
-                                       .state = c->logged[w] };
+                                       .state = state_of(c, w) };
     }
     for (size_t t = 0; t < tables; t++) version[t] = server->table[t] == NULL ? 0 : server->table[t]->state;
     if (gathered > 0) memcpy(version + tables, pli_msg_body(c->gathered), gathered);
@@ -180,7 +185,7 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
 static bool is_sound(const pli_server *server, const pli_wire_whole *whole, const pli_wire_logged *logged) {
     if (whole->first_clock < 0 || whole->applied < whole->first_clock) return false;
     for (int32_t w = 0; w < server->layout.workers; w++)
-        if (logged[w].seq == UINT64_MAX || logged[w].ended < whole->first_clock || logged[w].state > PLI_LOG_LEFT)
+        if (logged[w].seq == UINT64_MAX || logged[w].ended < whole->first_clock || logged[w].state > PLI_LOG_PARKED)
             return false;
     return true;
 }
@@ -191,7 +196,11 @@ static void take_worker(pli_server *server, int32_t w, const pli_wire_logged *lo
     server->peer[w].rx.expected = logged->seq + 1;
     server->peer[w].ended = logged->ended;
     c->ended[w] = logged->seq;
-    c->logged[w] = (uint8_t)logged->state;
+    const bool      away = logged->state == PLI_LOG_AWAY || logged->state == PLI_LOG_PARKED;
+    c->logged[w] = away ? PLI_LOG_AWAY : (uint8_t)logged->state;
+    if (away) pli_roster_retire(server, w);
+    else if (c->roster.away[w]) pli_roster_admit(server, w, logged->ended);
+    c->roster.parked[w] = logged->state == PLI_LOG_PARKED;
     if (logged->state == PLI_LOG_DEAD && !c->dead[w]) pli_replicas_bury(server, w);
     for (int32_t v = 0; logged->state == PLI_LOG_DEAD && v < workers; v++) c->views[(int64_t)v * workers + w] = 1;
     pli_server_move_clock(server, w, logged->state == PLI_LOG_HERE ? logged->ended : PLAIT_LEFT);
@@ -221,6 +230,7 @@ static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_err
     server->applied = whole.applied;
     server->snapped = whole.snapped;
     c->met = whole.met;
+    c->roster.barriers = whole.barriers;
     c->created = (int64_t)whole.created;
     c->begun = true;
     c->whole = !has_both(server);

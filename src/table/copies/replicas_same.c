@@ -60,13 +60,16 @@ bool pli_same_begin(pli_server *server, int64_t clock) {
     pli_same     *same = &server->replicas->same;
     const int64_t workers = server->layout.workers, n = server->tables * (2 * workers + 1);
     same->clocks = 0;
-    if (same->viewed == NULL) same->viewed = pli_calloc((size_t)workers, sizeof *same->viewed);
+    if (same->viewed == NULL) same->viewed = pli_calloc((size_t)workers, 2 * sizeof *same->viewed);
     if (same->tables < server->tables || same->pushed == NULL) {
         pli_free(same->pushed);
         same->pushed = pli_array((size_t)n, sizeof *same->pushed);
         same->tables = server->tables;
     }
     if (same->viewed == NULL || same->pushed == NULL) return false;
+    same->in = same->viewed + workers;
+    for (int64_t w = 0; w < workers; w++)
+        if (server->clocks[w] != PLAIT_LEFT) same->in[w] = clock + 1;
     memset(same->pushed, 0, (size_t)n * sizeof *same->pushed);
     same->said = same->pushed + server->tables * workers;
     same->stood = same->said + server->tables * workers;
@@ -93,12 +96,13 @@ void pli_same_redone(pli_server *server, const pli_waiting_push *push) {
 
 /* Have all living workers stood in, in this clock, for all that died? And for nobody else: a worker that dies after it
  * has left may be stood in for by those who have not heard that it left, and what it pushed is none of the
- * dead one's. */
+ * dead one's. Who was away in the clock has no part in it; who left with it has. */
 static bool all_stood_in(const pli_server *server) {
     const pli_replicas *c = server->replicas;
     const int32_t     workers = server->layout.workers;
     for (int32_t w = 0; w < workers; w++) {
-        if (c->dead[w] || server->clocks[w] == PLAIT_LEFT) continue;
+        const bool left = server->clocks[w] == PLAIT_LEFT && !c->roster.away[w];
+        if (c->dead[w] || left || c->same.in[w] != c->same.clocks) continue;
         if (c->same.viewed[w] != c->same.clocks) return false;
         for (int32_t v = 0; v < workers; v++)
             if (!c->dead[v] != !c->views[(int64_t)w * workers + v]) return false;

@@ -14,6 +14,7 @@ void pli_replicas_ended(pli_server *server, const pli_msg *msg) {
     pli_replicas *c = server->replicas;
     if (c == NULL) return;
     c->ended[msg->head.src] = msg->head.seq;
+    c->roster.leaves[msg->head.src] = (msg->head.flags & PLI_FLAG_LEAVES) != 0;
     c->ahead[msg->head.src] = (msg->head.flags & PLI_FLAG_AHEAD) != 0;
 }
 
@@ -69,7 +70,8 @@ static void raise_sum(const pli_server *server) {
                          server->applied);
     for (uint64_t i = 0; i < *b.n_listed; i++) server->table[b.listed[i].table]->state--;
     for (int32_t w = 0; w < server->layout.workers; w++)
-        if (b.ended[w] > 0) pli_raise_summed_tick(server, w, b.ended[w], server->applied);
+        if (b.ended[w] > 0 || server->replicas->roster.away[w]) /* the clock of one that is away is empty */
+            pli_raise_summed_tick(server, w, b.ended[w], server->applied);
 }
 
 static bool apply_sum(pli_server *server, pli_out *out) {
@@ -155,6 +157,14 @@ static uint64_t data_bytes(const table_sum *sum) {
            pli_pad8((uint64_t)(sum->part.n * pli_sum_row_bytes(&sum->table->shard.spec)));
 }
 
+/* What the SUM of the clock says of a worker. */
+static uint8_t state_after(const pli_server *server, int32_t worker, int64_t clock) {
+    const pli_replicas *c = server->replicas;
+    if (c->dead[worker]) return PLI_LOG_DEAD;
+    if (pli_roster_is_away_after(server, worker, clock)) return PLI_LOG_AWAY;
+    return server->clocks[worker] == PLAIT_LEFT && !c->roster.away[worker] ? PLI_LOG_LEFT : PLI_LOG_HERE;
+}
+
 static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_sum *sums, int64_t n) {
     const pli_replicas *c = server->replicas;
     uint64_t          workers = (uint64_t)server->layout.workers;
@@ -168,9 +178,7 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
     memset(body, 0, at);
     for (uint64_t w = 0; w < workers; w++) b.ended[w] = server->peer[w].ended > clock && !c->dead[w] ? c->ended[w] : 0;
     for (uint64_t w = 0; w < workers; w++)
-        b.gone[w] = c->logged[w] = c->dead[w]                        ? PLI_LOG_DEAD
-                                   : server->clocks[w] == PLAIT_LEFT ? PLI_LOG_LEFT
-                                                                     : PLI_LOG_HERE;
+        b.gone[w] = c->logged[w] = state_after(server, (int32_t)w, clock);
     for (uint64_t w = 0; w < workers; w++) b.gone[w] |= b.ended[w] > 0 && c->ahead[w] ? PLI_LOG_AHEAD : 0;
     *b.n_listed = (uint64_t)c->n_listed;
     if (listed > 0) memcpy(b.listed, c->listed, listed);
@@ -196,6 +204,18 @@ static void drop_redo(pli_server *server) {
     for (int32_t i = 0; i < 2 * server->layout.workers; i++) pli_waiting_free_list(&server->replicas->redo[i]);
 }
 
+/* From the next clock on those take part who the SUM says do. */
+static void follow_roster(pli_server *server, const pli_msg *sum) {
+    const sum_body b = sum_layout(pli_msg_body(sum), sum->head.arg32, (uint64_t)server->layout.workers);
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        const uint8_t state = b.gone[w] & (uint8_t)~PLI_LOG_AHEAD;
+        const bool    away = server->replicas->roster.away[w] != 0;
+        if (state == PLI_LOG_AWAY && !away) pli_roster_retire(server, w);
+        if (state != PLI_LOG_HERE || (!away && b.ended[w] > 0)) continue;
+        pli_roster_admit(server, w, sum->head.clock + (b.ended[w] == 0)); /* else it has been in this clock */
+    }
+}
+
 /* Makes the SUM of the clock's pushes. */
 static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out *out) {
     pli_replicas  *c = server->replicas;
@@ -219,6 +239,7 @@ static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out 
     }
     memcpy(entry->all, sum_layout(pli_msg_body(msg), (uint64_t)n, workers).ended, workers * sizeof *entry->all);
     raise_sum(server);
+    follow_roster(server, c->sum);
     pli_server_forget_clock(server, clock);
     drop_redo(server);
     pli_replicas_append(server, now_ns, msg, entry, out);
@@ -353,6 +374,7 @@ bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, bool told, pli_out 
     if (c->sum != NULL && !apply_sum(server, out)) return false;
     c->sum = msg;
     if (!told) raise_sum(server);
+    follow_roster(server, msg);
     sum_body b = sum_layout(pli_msg_body(msg), msg->head.arg32, (uint64_t)workers);
     for (int32_t v = 0; v < workers; v++) {
         const uint8_t gone = c->logged[v] = b.gone[v] & ~PLI_LOG_AHEAD;

@@ -83,6 +83,7 @@ static const char *word_of(const pli_facts *f, const pli_pair_rule *rule, const 
         { "loses", of_filter(f, rule, true) },
         { "replicas", strcmp(name, "replicas") == 0 ? number(p->replicas, text) : NULL },
         { "spares", strcmp(name, "spares") == 0 ? number(p->spares, text) : NULL },
+        { "slots", strcmp(name, "slots") == 0 ? number(p->slots, text) : NULL },
         { "group", p->group },
         { "servers", strcmp(name, "servers") == 0 ? number(p->only_servers, text) : NULL },
         { "default", p->by_default ? " (the default)" : "" },
@@ -232,4 +233,11 @@ plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err)
     return pli_fail(err, PLAIT_EINVAL, "--spares %d of %d worker%s: expected 0 or more, and at least one worker that "
                                        "is not a spare",
                     spares, workers, pli_plural(workers));
+}
+
+plait_status pli_slots_check(int32_t slots, int32_t workers, plait_error *err) {
+    if (slots >= 0 && (slots == 0 || slots < workers)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%d slots of %d worker%s: expected 0 or more, and at least one worker that is in "
+                                       "from the first",
+                    slots, workers, pli_plural(workers));
 }

@@ -12,6 +12,7 @@ enum pli_on {
     PLI_ON_REPLICAS,     /* --replicas 2 ...                                  */
     PLI_ON_MORE_REPLICAS, /* ... or more                                      */
     PLI_ON_SPARES,
+    PLI_ON_SLOTS,      /* --workers MIN:MAX                                 */
     PLI_ON_HOST_SUMS,  /* --aggregate host                                  */
     PLI_ON_EVENTS,
     PLI_ON_ONE_SERVER, /* one rank has all shards                           */

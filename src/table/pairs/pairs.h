@@ -84,6 +84,7 @@ typedef struct pli_pair {
     bool             logged;          /* there is an event log */
     int32_t          replicas;        /* copies of each shard; 0, 1: the one */
     int32_t          spares;          /* workers without shards and items, for who dies */
+    int32_t          slots;           /* workers that may join, and are away at first */
     int32_t          servers;         /* ranks with shards; 0: not known yet */
     const char      *group;           /* whose table it is; NULL: all workers' */
     int32_t          only_servers;    /* ranks with shards that are no workers */
@@ -101,6 +102,8 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err);
 plait_status pli_job_check(const pli_pair *pair, plait_error *err);
 /** Checks that the workers include that many spares and at least one worker that is no spare. Errors: EINVAL. */
 plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err);
+/** The same of slots, and workers that are in from the first. */
+plait_status pli_slots_check(int32_t slots, int32_t workers, plait_error *err);
 
 /* --- for help ----------------------------------------------------------------------------------------------------- */
 

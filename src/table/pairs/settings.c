@@ -32,6 +32,11 @@ static void spares(pli_pair *pair, pli_above *above) {
     pair->spares = 1;
 }
 
+static void slots(pli_pair *pair, pli_above *above) {
+    copies(pair, above);
+    pair->slots = 1;
+}
+
 static void backups(pli_pair *pair, pli_above *above) {
     static const pli_scope scope = { .setting.backup = 1 };
     (void)above;
@@ -161,6 +166,7 @@ const pli_setting *pli_settings(void) {
         { "a filter that keeps rows back", "--filter topk:F", late_filter },
         { "replicas", "--replicas 2", copies },
         { "spares", "--spares N", spares },
+        { "workers that join and leave", "--workers MIN:MAX", slots },
         { "backup workers", "--backup N", backups },
         { "sums inside a host", "--aggregate host", host_sums },
         { "ranks that only serve", "--servers N", servers },

@@ -1,6 +1,7 @@
 /* The server's life, its clocks, its streams, and what becomes of workers. See server.h. */
 #include "table/shown.h"
 #include "table/copies/replicas.h"
+#include "table/copies/roster.h"
 #include "table/events.h"
 
 #include <stdatomic.h>
@@ -95,6 +96,13 @@ void pli_server_move_clock(pli_server *server, int32_t worker, int64_t clock) {
         server->slowest = server->clocks[w];
         server->at_slowest++;
     }
+}
+
+void pli_server_enter_clock(pli_server *server, int32_t worker, int64_t clock) {
+    if (server->clocks[worker] != PLAIT_LEFT) pli_server_move_clock(server, worker, PLAIT_LEFT);
+    server->clocks[worker] = clock;
+    server->at_slowest = clock < server->slowest ? 1 : server->at_slowest + (clock == server->slowest);
+    if (clock < server->slowest) server->slowest = clock;
 }
 
 plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t worker, int64_t clock) {
@@ -205,6 +213,7 @@ static void forget_worker(pli_server *server, uint64_t now_ns, int32_t worker) {
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);
+    pli_roster_forget(server, worker);
     pli_msg_free_list(&peer->behind);
     peer->behind_last = &peer->behind;
     drop_parked(server, worker);
@@ -233,6 +242,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
             forget_worker(server, now_ns, event->rank);
         }
     } else {
+        if (server->replicas != NULL) server->replicas->roster.ends = true;
         pli_server_let_go(server, event->rank);
         forget_worker(server, now_ns, event->rank);
     }

@@ -44,6 +44,7 @@ typedef struct pli_layout {
     int64_t               first_clock; /* the workers'; servers hear of it by CREATE */
     int32_t               replicas;   /* copies of each server's shards, 0 or 1: the one (replicas.h) */
     int32_t               spares;     /* the last of the workers, which hold no shards until somebody has died */
+    int32_t               slots;      /* the last of the workers, which hold no shards and are away at first (roster.h) */
 } pli_layout;
 
 /** Where the job's policies are looked up. */
@@ -199,6 +200,8 @@ void pli_server_lose(pli_server *server, uint64_t now_ns, int32_t worker);
 void pli_server_end(pli_server *server, pli_out *out);
 /** A worker is in this clock from now on. */
 void pli_server_move_clock(pli_server *server, int32_t worker, int64_t clock);
+/** The same of one that takes clocks again. */
+void pli_server_enter_clock(pli_server *server, int32_t worker, int64_t clock);
 /** A message to a worker beside the stream, with this in head.clock. */
 void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_out *out);
 /** The same with a body: msg is taken; NULL: out of memory. */

@@ -1,5 +1,6 @@
 /* How a server acts upon a worker's message whose turn has come, by kind. */
 #include "table/copies/replicas.h"
+#include "table/copies/roster.h"
 #include "table/events.h"
 
 /* true: the message was kept */
@@ -83,7 +84,8 @@ static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
 }
 
 static bool on_leave(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_server_leave(server, now_ns, msg->head.src);
+    if (server->replicas != NULL && (msg->head.flags & PLI_FLAG_LEAVES)) pli_roster_retire(server, msg->head.src);
+    else pli_server_leave(server, now_ns, msg->head.src);
     pli_server_look_again(server, now_ns, out);
     return false;
 }
@@ -118,6 +120,7 @@ static bool on_gather(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out
 static bool on_bye(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_peer *peer = &server->peer[msg->head.src];
     bool      kept = keep_in(&peer->bye, msg, out);
+    if (server->replicas != NULL) server->replicas->roster.ends = true;
     pli_server_leave(server, now_ns, msg->head.src);
     pli_server_let_go(server, msg->head.src);
     pli_server_look_again(server, now_ns, out);
@@ -153,6 +156,17 @@ static bool on_view(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
     return false;
 }
 
+static bool on_join(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    const bool kept = pli_roster_join(server, msg, out);
+    pli_server_look_again(server, now_ns, out);
+    return kept;
+}
+
+static bool on_roster(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_roster_take(server, now_ns, msg, out);
+    return false;
+}
+
 static bool on_void(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     (void)server, (void)now_ns, (void)msg, (void)out;
     return false;
@@ -163,6 +177,7 @@ static handler *const handlers[PLI_KINDS] = {
     [PLI_LEAVE] = on_leave,   [PLI_CALL] = on_call, [PLI_BARRIER] = on_barrier, [PLI_BYE] = on_bye,
     [PLI_LEASE] = on_lease,   [PLI_SNAP] = on_snap, [PLI_PIECE] = pli_server_piece,
     [PLI_RESTORE] = on_restore, [PLI_VIEW] = on_view, [PLI_VOID] = on_void, [PLI_GATHER] = on_gather,
+    [PLI_JOIN] = on_join, [PLI_ROSTER] = on_roster,
 };
 
 void pli_server_act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {

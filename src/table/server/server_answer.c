@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "table/copies/replicas.h"
+#include "table/copies/roster.h"
 #include "table/events.h"
 
 /* A message that waits behind a list of keys has arrived, but no values contain it yet. An acknowledgement would
@@ -108,6 +109,8 @@ void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t 
 void pli_server_tell_with(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_msg *msg,
                           pli_out *out) {
     if (msg == NULL) return; /* out of memory: the other side sends again */
+    if (kind == PLI_SAFE) msg = pli_roster_before(server, msg);
+    if (msg == NULL) return;
     msg->head.kind = (uint16_t)kind;
     msg->head.clock = clock;
     address(server, worker, 0, msg);
@@ -141,7 +144,7 @@ static int32_t holder_of(const pli_server *server, const pli_msg *why) {
     int32_t         holder = -1;
     for (int32_t w = 0; w < server->layout.workers; w++) {
         const pli_peer *peer = &server->peer[w];
-        bool absent = (barrier && peer->barrier == NULL) || (call && peer->call == NULL) || bye;
+        bool absent = (barrier && peer->barrier == NULL && !pli_roster_is_parked(server, w)) || (call && peer->call == NULL) || bye;
         if (absent && !peer->gone) return w;
         if ((pull || call) && server->clocks[w] != PLAIT_LEFT &&
             (holder < 0 || server->clocks[w] < server->clocks[holder]))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "table/copies/replicas.h"
+#include "table/copies/roster.h"
 #include "table/server/server.h"
 
 static void serve_parked(pli_server *server, uint64_t now_ns, pli_out *out) {
@@ -75,7 +76,7 @@ static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
 bool pli_server_has_clocks(const pli_server *server) {
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && server->table[i]->at_clock) return true;
-    return false;
+    return pli_roster_counts(server);
 }
 
 bool pli_server_logs_all(const pli_server *server) {
@@ -116,6 +117,7 @@ void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (server->replicas != NULL) pli_replicas_meet(server, now_ns, out);
     else answer_when_all(server, now_ns, offsetof(pli_peer, barrier), sizeof server->dropped, out);
     if (server->replicas != NULL) {
+        pli_roster_answer(server, now_ns, out);
         pli_replicas_end(server, now_ns, out);
     } else if (server->present == 0) {
         answer_when_all(server, now_ns, offsetof(pli_peer, bye), 0, out);

@@ -42,15 +42,23 @@
  *   GATHER   the same number, then bytes: a barrier to which each brings something -> REPLY when all have come:
  *            uint64_t [workers], how many bytes each has brought (PLI_GONE: it did not come), then these, each padded
  *            to 8
+ *   CLOCK with flag LEAVES   the worker's last clock, for a while: it is away then (roster.h). LEAVE with it, where the
+ *            server counts none of its clocks
+ *   JOIN     int64_t: the worker, which is away, wants to take part from this clock on, or a later one
+ *                     -> REPLY: clock: where it begins; uint64_t, how many barriers there were (PLI_GONE: the job is
+ *            over, after `clock` clocks), uint64_t, how many without those of GATHER; uint8_t [workers] PLI_LOG_HERE .., padded to 8
+ *   ROSTER   clock: the one that begins; uint8_t [workers], as in that answer: somebody has come. arg32: 1: the sender
+ *            has, and stands in for those who are DEAD
  *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe. Either copy
- *            says it. What follows, if anything: for each small table that the worker has read whole, its values in
+ *            says it. arg32: bytes of the roster, uint8_t [workers] as above, that comes first; 0: nobody is away.
+ *            What follows, if anything: for each small table that the worker has read whole, its values in
  *            the worker's next clock: pli_wire_ahead, they, padded to 8
  *   NONE     server -> client, not in the stream: no copy of these shards is left
  * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came; of a pli_wire_taken it does not have whose
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the
  *            clock (0: the worker has no part in it), uint64_t [arg32] versions after it, uint8_t [workers] who is
- *            dead (1), has left (2), or has said AHEAD (+ 128), padded to 8, uint64_t n, pli_wire_summed [n] the
+ *            dead (1), has left (2), is away (3), or has said AHEAD (+ 128), padded to 8, uint64_t n, pli_wire_summed [n] the
  *            workers' parts of which it is the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   END      all workers have said BYE
@@ -78,12 +86,12 @@ typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
     PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
-    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP,
+    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER,
     PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
-       PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */, PLI_FLAG_AHEAD = 0x80
+       PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */, PLI_FLAG_AHEAD = 0x80, PLI_FLAG_LEAVES = 0x800
 }; /* of head.flags; 0x1 is comm's */
 
 #define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */
@@ -118,7 +126,7 @@ typedef struct pli_wire_part {
 
 typedef struct pli_wire_whole {
     int64_t  first_clock, applied;
-    uint64_t met, snapped, created;
+    uint64_t met, barriers, snapped, created; /* barriers: met, without those of GATHER */
     uint64_t gathered; /* bytes; PLI_GONE: the last barrier was none of GATHER */
 } pli_wire_whole;
 

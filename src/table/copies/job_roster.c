@@ -1,0 +1,124 @@
+/* A worker leaves a job that runs, and joins it. roster.h has the idea. */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "table/copies/roster.h"
+#include "table/shown.h"
+#include "table/table.h"
+
+bool pli_job_may_go(const plait_job *job, plait_error *err) {
+    if (job->parts > 0 || job->agreed != NULL || job->client.n_used == 0 || job->client.filtered) {
+        pli_fail(err, PLAIT_EREFUSED,
+                 "plait_job_leave with %d replicas is refused %s; nearest is to continue with empty clocks",
+                 job->layout.replicas,
+                 job->parts > 0             ? "where groups have tables: a group's members are fixed"
+                 : job->agreed != NULL      ? "under allreduce: its sums go on without the dead alone"
+                 : job->client.n_used == 0  ? "in a job without tables: it has no clocks on servers"
+                                            : "where tables have filters: what they keep back would be lost");
+        return false;
+    }
+    for (int64_t i = 0; i < job->client.tables; i++) {
+        const pli_client_table *table = job->client.table[i];
+        if (table->at_clock && (pli_policy_promises(&table->policy) & PLAIT_WHOLE_CLOCKS) != 0 &&
+            !table->policy.ops->averages)
+            continue;
+        pli_fail(err, PLAIT_EREFUSED,
+                 "table %s: plait_job_leave with %d replicas under %s is refused: who is in changes between two clocks "
+                 "that all end together; nearest is ps x bsp",
+                 table->spec.name, job->layout.replicas, table->spec.consistency);
+        return false;
+    }
+    return true;
+}
+
+plait_status pli_job_has_left(plait_job *job, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_say_leaves(&job->client, now_ns, &out, err);
+    pli_port_leave(job->client_port, &out);
+    job->left = status >= 0;
+    return status;
+}
+
+/* --- joining ------------------------------------------------------------------------------------------------------ */
+
+typedef struct waiting {
+    const plait_job *job;
+    pli_ticket       ticket;
+} waiting;
+
+static bool is_answered(void *arg) { return pli_ticket_done(&((waiting *)arg)->ticket); }
+
+static void tell_join(const void *arg, char *text, size_t bytes) {
+    (void)arg;
+    snprintf(text, bytes, "its turn to join the job");
+}
+
+static void show_join(const void *arg, pli_wait *wait) {
+    (void)arg;
+    wait->kind = PLI_WAIT_WORKERS;
+    wait->peer = -1;
+}
+
+/* How long that takes is the others' affair, so no deadline ends it. */
+static plait_status await(plait_job *job, waiting *w, plait_error *err) {
+    const pli_reason reason = { .tell = tell_join, .show = show_join, .arg = w };
+    plait_status     status;
+    do status = pli_comm_wait(job->comm, is_answered, w, &reason, err);
+    while (status == PLAIT_ETIMEOUT);
+    return status < 0 ? status : pli_comm_is_lost(job->comm, &reason, err);
+}
+
+plait_status pli_job_join(plait_job *job, int64_t from, plait_error *err) {
+    waiting      w = { .job = job };
+    pli_exchange x;
+    bool         over = false;
+    pli_exchange_begin(&x, job, &w.ticket);
+    plait_status status = pli_client_ask_join(&job->client, x.now_ns, from, &w.ticket, &x.out, err);
+    status = pli_exchange_send(&x, status);
+    if (status >= 0) status = await(job, &w, err);
+    if (!pli_ticket_done(&w.ticket)) pli_job_drop_ticket(job, &w.ticket);
+    if (status >= 0 && w.ticket.failure.code < 0) {
+        *err = w.ticket.failure;
+        status = err->code;
+    }
+    if (status >= 0) {
+        uint64_t now_ns;
+        pli_out  out;
+        pli_port_enter(job->client_port, &now_ns, &out);
+        status = pli_client_take_join(&job->client, now_ns, w.ticket.replies, &over, &out, err);
+        pli_port_leave(job->client_port, &out);
+    }
+    pli_ticket_free(&w.ticket);
+    if (status < 0) return status;
+    job->left = over;
+    atomic_store_explicit(&job->clock, job->client.clock, memory_order_relaxed);
+    pli_shown_clock(job);
+    return over ? PLAIT_END : PLAIT_OK;
+}
+
+static plait_status join(plait_job *job, int64_t from) {
+    plait_error *err = pli_job_error(job);
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_join is for workers; this rank is a server");
+    if (job->layout.slots == 0)
+        return pli_fail(err, PLAIT_EREFUSED, "plait_job_join in a job without slots is refused: nobody says at a "
+                                             "clock's end who is in; nearest is plait_job_opts.slots");
+    if (!job->left) return pli_fail(err, PLAIT_EINVAL, "plait_job_join by a worker that is in");
+    if (from < 0) return pli_fail(err, PLAIT_EINVAL, "plait_job_join from clock %lld on", (long long)from);
+    return pli_job_join(job, from, err);
+}
+
+plait_status plait_job_join(plait_job *job, int64_t from) {
+    PLI_TRY(pli_job_usable(job, __func__));
+    pli_comm_enter(job->comm, "plait_job_join");
+    return pli_comm_leave(job->comm, join(job, from));
+}
+
+int32_t plait_job_present(const plait_job *job) {
+    int32_t n = 0;
+    if (job == NULL) return 0;
+    for (int32_t w = 0; w < job->layout.workers; w++)
+        n += job->client.replaced == NULL || !(job->client.replaced[w] || job->client.dead[w]);
+    return n;
+}

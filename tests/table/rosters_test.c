@@ -1,0 +1,31 @@
+/* Seeded schedules of workers that leave a job and join it (table/copies/roster.h) over the direct driver, while ranks
+ * die at any moment: every clock has all that belongs to it, once, whoever was in; nobody waits for one who is away; each
+ * schedule is judged a second time by the audit. It is the world of replicas_test.c with slots.
+ *
+ * PLAIT_SEED=seed replays a seed, PLAIT_TRACE=1 prints the events, PLAIT_JUDGE=audit leaves the verdict to the audit. */
+#include "table/replicas_world.h"
+
+enum { SCHEDULES = 2000, SCHEDULES_FULL = 20000 };
+
+static void test_workers_come_and_go(void **unused) {
+    (void)unused;
+    const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_SCHEDULES"), *judge = getenv("PLAIT_JUDGE");
+    int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? SCHEDULES_FULL : SCHEDULES;
+    audit_judges = judge != NULL && strcmp(judge, "audit") == 0;
+    if (count != NULL) n = atoll(count);
+    if (seed != NULL) n = 1;
+    for (int64_t i = 0; i < n; i++) {
+        static world   w;
+        const uint64_t number = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)(i + 1);
+        bool           again = false;
+        for (int32_t table = 0; table < TABLES_MAX; table++) forget_gets(table);
+        run_schedule(&w, number, false, true);
+        for (int32_t table = 0; table < TABLES_MAX; table++) again = again || w.opaque[table];
+        if (again) run_schedule(&w, number, true, true);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_workers_come_and_go) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
