@@ -44,6 +44,7 @@ static bool is_processes(const pli_train_settings *s) {
 }
 static bool is_threads(const pli_train_settings *s) { return !is_processes(s) && !pli_is(s->transport, "sim"); }
 static bool has_others(const pli_train_settings *s) { return is_processes(s) || s->workers > 1; }
+static bool has_slots(const pli_train_settings *s) { return s->workers > s->least; }
 static bool has_peers(const pli_train_settings *s) { return has_others(s) || s->servers > 0; }
 static bool is_shared(const pli_train_settings *s) { return has_others(s) || !pli_is(s->balance, "dynamic"); }
 static bool is_parted(const pli_train_settings *s) { return has_others(s) || !pli_is(s->optimizer_state, "sharded"); }
@@ -165,6 +166,7 @@ static const struct effect {
     { "seed", draws, "on this optimizer of a linear model, which uses no random numbers" },
 
     { "workers", NULL, NULL },
+    { "scale", has_slots, "without --workers MIN:MAX" },
     { "servers", NULL, NULL },
     { "threads", NULL, NULL },
     { "transport", NULL, NULL },

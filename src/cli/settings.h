@@ -33,6 +33,8 @@ typedef struct pli_train_settings {
     const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
         *cluster, *collective, *optimizer_state, *layers, *graph, *exclude, *train, *loss, *kernels, *pipeline, *place,
         *checkpoint, *checkpoint_every, *resume, *order;
+    const char *workers_text, *scale; /* MIN:MAX, or the number of workers */
+    int64_t     least; /* workers that are in from the first; workers: all, with slots */
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
         columns, classes, micro_batches, path, together, dashboard;
     double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile, interference;

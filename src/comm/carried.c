@@ -108,6 +108,13 @@ static plait_status do_without(plait_comm *comm, const pli_coll *coll, int32_t f
     return PLAIT_OK;
 }
 
+/* A worker that had left has come again. */
+static void has_come(plait_comm *comm, const pli_coll *coll, int32_t from) {
+    pli_carriage *carriage = pli_carriage_of(comm, coll->group);
+    carriage->n_absent -= carriage->absent[from] != 0;
+    carriage->absent[from] = 0;
+}
+
 /* Brings this worker's part, and receives all parts in came [workers], which are lent until held_out is freed. */
 static plait_status bring(plait_comm *comm, const pli_coll *coll, pli_carried *came, pli_msg **held_out) {
     const carried_head head = head_of(coll);
@@ -145,6 +152,7 @@ plait_status pli_carried_run(plait_comm *comm, const pli_coll *coll) {
                                       : check(comm, coll, w, came[w].data, came[w].bytes, &comm->error);
     for (int32_t w = 0; status >= 0 && w < workers; w++) {
         if (came[w].data == NULL) continue;
+        has_come(comm, coll, w);
         status = take_part(comm, coll, w, (const unsigned char *)came[w].data + head, came[w].bytes - head, first);
         first = false;
     }

@@ -85,6 +85,7 @@ static plait_status agree_options(pli_run *run) {
     pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--spares %d\n--staleness-aware %d\n",
                  o->filter != NULL ? o->filter : "none", o->exact != 0 ? "exact" : "plain", (int)o->backup,
                  (int)o->spares, o->staleness_aware != 0);
+    pli_text_add(&text, "slots %d\n--scale %s\n", (int)o->slots, o->scale != NULL ? o->scale : "none");
     pli_text_add(&text, "--optimizer-state %s\n", run->sharded ? "sharded" : "whole");
     pli_text_add(&text, "--epochs %lld\n--batch %lld\n--tolerance %.17g\n--learning-rate %.17g\n--momentum %.17g\n"
                  "--schedule %s\n",
@@ -130,6 +131,7 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.backup = o->backup;
     j.replicas = o->replicas;
     j.spares = o->spares;
+    j.slots = o->slots;
     j.filter = w.filter;
     j.aggregate = o->aggregate;
     j.exact = o->exact;
@@ -307,16 +309,19 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     run->training_bytes = plait_comm_bytes_sent(run->comm);
     run->training_ns = pli_comm_now(run->comm);
     plait_status status = PLAIT_OK;
+    bool         over = false; /* the others have ended while this worker was away */
     if (!run->opts->dry_run) {
         status = train(run);
+        over = status == PLAIT_END;
         at = pli_comm_span_begin(run->comm);
         if (status == PLAIT_OK) status = finish(run, report_out, model_out);
+        else if (over) status = PLAIT_OK;
         pli_run_phase(run, "judge", -1, &at);
     } else if (report_out != NULL) {
         pli_report_init(report_out);
         status = pli_report_fill(run, report_out);
     }
-    if (status == PLAIT_OK) status = end_job(run->comm, run->opts->replicas > 1, &run->job, report_out);
+    if (status == PLAIT_OK) status = end_job(run->comm, run->opts->replicas > 1 && !over, &run->job, report_out);
     if (status < 0) pli_job_abandon(&run->job); /* a rank that fails waits for nobody */
     return status;
 }

@@ -69,6 +69,7 @@ struct pli_loop {
     bool             sums_need_all; /* no worker may stop by itself */
     double           stopped; /* lent while asked is not NULL: was anybody asked to stop? */
     plait_request   *asked;
+    bool             away, comes; /* it is away, and waits until it may join; it comes at the end of a clock */
 };
 
 /** Trains from begin to finish. run->job is there. */
