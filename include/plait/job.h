@@ -146,10 +146,10 @@ PLAIT_API plait_status plait_job_barrier(plait_job *job);
  *  Afterwards only barrier, get, read, call and destroy are allowed. Not collective. EREFUSED if a part from each worker
  *  is needed (sums, averages of copies, opts.aggregate).
  *  With opts.replicas 2 the call takes the place of plait_job_clock in the worker's last clock, whose incs count, and
- *  may return PLAIT_STAND_IN like it; then it is called again. From the next clock on the others hold the worker's items
- *  (plait_job_holder), so nothing is lost and nothing done twice. The worker's rank keeps its shards until
- *  plait_job_destroy; until then no barrier or collective is allowed, which go without it. EREFUSED but for tables of
- *  bsp on servers, without filters or groups.
+ *  may return PLAIT_STAND_IN like it; then it is called again. From the next clock on the others hold the worker's
+ *  items (plait_job_holder), so nothing is lost and nothing done twice. The worker's rank keeps its shards until
+ *  plait_job_destroy; until then no barrier or collective is allowed, which go without it. EREFUSED but for tables
+ *  of bsp on servers, without filters or groups.
  *  opts.slots: the worker may join again. */
 PLAIT_API plait_status plait_job_leave(plait_job *job);
 
@@ -157,8 +157,8 @@ PLAIT_API plait_status plait_job_leave(plait_job *job);
  *  on, or, if the others are there already, from one of their next clocks on. The call waits until then, however long,
  *  and holds nobody up. On return the worker is at the end of the clock before: plait_job_clock_now is the clock where
  *  it begins, and all agree by plait_job_holder from that clock on. It takes part in barriers and collectives of the
- *  others that follow. PLAIT_END: all others have ended the job; what is left is plait_job_destroy. EINVAL if the worker
- *  is in; EREFUSED in a job without slots. Not collective. */
+ *  others that follow. PLAIT_END: all others have ended the job; what is left is plait_job_destroy. EINVAL if the
+ *  worker is in; EREFUSED in a job without slots. Not collective. */
 PLAIT_API plait_status plait_job_join(plait_job *job, int64_t from);
 
 /** How many workers are in, and live, as far as the caller's clocks have shown. */

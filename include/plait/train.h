@@ -218,8 +218,9 @@ typedef struct plait_train_opts {
     double interference; /* the most that weights of a step may interfere, as the sum of |correlation| of their columns;
                             NaN: 0.5. From 1 on they may drive each other up                               */
     void (*penalty)(void *user, const plait_penalty *penalty); /* called for each penalty of a path, on one rank */
-    int32_t     slots; /* plait_job_opts.slots: the last `slots` workers are away at first, and come as `scale` says; all
-                          are in when training has ended. The model is that of a fixed number of workers; default 0 */
+    int32_t     slots; /* plait_job_opts.slots: the last `slots` workers are away at first, and come as `scale` says;
+                          all are in when training has ended. The model is that of a fixed number of workers; default
+                          0 */
     const char *scale; /* "100:4,200:3": 4 workers from about clock 100 on, 3 from clock 200 on; NULL: as they begin */
 } plait_train_opts;
 

@@ -166,11 +166,11 @@ const pli_opt pli_train_rows[] = {
     { "seed", PLI_OPT_I64, AT(seed), "0", "N", "seed of all random numbers", 0, INFINITY, "optimizer" },
 
     { "workers", PLI_OPT_TEXT, AT(workers_text), NULL, "N|MIN:MAX",
-      "workers of the whole job; default 1; under a launcher: its processes; MIN:MAX, with --replicas 2 under ps x bsp: MIN "
-      "are in at first, and up to MAX as --scale says", 0, 0, "distribution" },
+      "workers of the whole job; default 1; under a launcher: its processes; MIN:MAX, with --replicas 2 under ps x "
+      "bsp: MIN are in at first, and up to MAX as --scale says", 0, 0, "distribution" },
     { "scale", PLI_OPT_TEXT, AT(scale), NULL, "CLOCK:N,...",
-      "with --workers MIN:MAX: from about clock CLOCK on N workers are in, such as 100:4,200:3; the model is that of a fixed "
-      "number, with --reduce exact to the bit", 0, 0, "distribution" },
+      "with --workers MIN:MAX: from about clock CLOCK on N workers are in, such as 100:4,200:3; the model is that of "
+      "a fixed number, with --reduce exact to the bit", 0, 0, "distribution" },
     { "servers", PLI_OPT_I64, AT(servers), "0", "N",
       "ranks that only hold shards; 0: the workers' ranks hold the shards", 0, RANKS_MAX, "distribution" },
     { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N",
@@ -303,8 +303,8 @@ static bool check_words(const pli_command *command, const pli_train_settings *s)
 static bool read_workers(pli_train_settings *s) {
     const char *text = s->workers_text, *colon = text != NULL ? strchr(text, ':') : NULL;
     char       *least = colon != NULL ? pli_format("%.*s", (int)(colon - text), text) : NULL;
-    bool        well = text == NULL || (pli_parse_i64(colon != NULL ? colon + 1 : text, &s->workers) && s->workers >= 1 &&
-                                 s->workers <= RANKS_MAX);
+    bool        well = text == NULL || (pli_parse_i64(colon != NULL ? colon + 1 : text, &s->workers) &&
+                                 s->workers >= 1 && s->workers <= RANKS_MAX);
     if (text == NULL) s->workers = 0;
     s->least = s->workers;
     if (colon != NULL)
@@ -314,8 +314,8 @@ static bool read_workers(pli_train_settings *s) {
         pli_cli_usage("option --workers: '%s' is not a number from 1 to %d, nor MIN:MAX with two of them, as 2:4", text,
                       RANKS_MAX);
     else if (colon != NULL && (s->transport != NULL ? pli_is(s->transport, "mpi") : pli_launcher_find().name != NULL))
-        pli_cli_usage("--workers %s over processes is refused: a worker that is away would be a process that is started all "
-                      "the same; nearest is --transport threads or sim", text);
+        pli_cli_usage("--workers %s over processes is refused: a worker that is away would be a process that is "
+                      "started all the same; nearest is --transport threads or sim", text);
     else return true;
     return false;
 }
@@ -323,7 +323,8 @@ static bool read_workers(pli_train_settings *s) {
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out) {
     if (!pli_cli_read(command, argc, argv, settings, NULL, opts_out, code_out)) return false;
-    if (read_workers(settings) && check_words(command, settings) && pli_own_options_check(settings, *opts_out)) return true;
+    if (read_workers(settings) && check_words(command, settings) && pli_own_options_check(settings, *opts_out))
+        return true;
     pli_opts_free(opts_out);
     *code_out = PLI_EXIT_USAGE;
     return false;

@@ -73,7 +73,6 @@ typedef struct pli_learner_more {
      *  takes none of them. */
     const pli_solver *const *solvers;
     bool                     by_name_only;
-    bool                     joins; /* by gradient steps, a worker may come and go between clocks */
     bool                     adds; /* its tables have no update rule, though it takes --optimizer */
     /** The server functions of its tables, on any rank; returns how many, at most PLI_LEARNER_FUNCTIONS. */
     int32_t (*functions)(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out);

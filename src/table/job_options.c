@@ -121,7 +121,8 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     scope.setting.backup = 0; /* checked for each table, which may have its own consistency */
     PLI_TRY(pli_pair_check(
         &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process,
-                     .replicas = opts->replicas, .spares = opts->spares, .slots = opts->slots, .servers = job->layout.servers,
+                     .replicas = opts->replicas, .spares = opts->spares, .slots = opts->slots,
+                     .servers = job->layout.servers,
                      .aggregates = opts->replicas > 1 && job->layout.aggregates },
         err));
     snprintf(job->topology, sizeof job->topology, "%s", topology);

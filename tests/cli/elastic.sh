@@ -26,10 +26,12 @@ works net $net --workers 2 --out net.model
 # shellcheck disable=SC2086
 works grown $net --workers 2:4 --scale 9:4,20:2 --out grown.model
 cmp net.model grown.model || fail "a net: other bits"
-if "$plait" version | grep -q '^sim .*found\|sim  *yes' || [ -e "$(dirname "$plait")/modules/plait-sim.so" ]; then
+if "$PLAIT" train --data train.svm --transport sim --workers 2 --epochs 1 --quiet >sim.out 2>sim.err; then
     # shellcheck disable=SC2086
     works simulated $options --transport sim --workers 60:70 --scale 20:70,50:60 --out sim.model
     cmp fixed.model sim.model || fail "60 to 70 to 60 simulated workers: other bits"
+else
+    grep -qi 'simgrid' sim.err || fail "sim: $(cat sim.err)" # a build without it says what installs it
 fi
 
 elastic="train --data train.svm --model logistic --optimizer adam --topology ps --replicas 2 --workers 2:4"
@@ -51,3 +53,4 @@ exits 2 "option --workers: '4:2' is not a number from 1 to 65536, nor MIN:MAX wi
 exits 2 "scale '5:9': 9 workers from clock 5 on; expected 2 to 4" most $elastic --scale 5:9
 # shellcheck disable=SC2086
 exits 2 "scale '5:3,5:4': expected CLOCK:WORKERS,... with ascending clocks above 0" clocks $elastic --scale 5:3,5:4
+finish

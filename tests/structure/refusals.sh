@@ -38,6 +38,7 @@ src/sched/schedule.c             a program's schedule, which asks its job for pr
 src/optim/rules.c                a rule's own options
 src/vertex/                      data: weights; a program's own demands, which asks its job for properties
 src/table/client/lease.c         calls
+src/table/copies/job_roster.c    calls
 src/table/table_create.c         a caller that is no member of the group
 src/table/filter/                a filter's own demands; the order of filters
 src/table/job_clock.c            calls

@@ -278,7 +278,8 @@ static plait_status leave_under(plait_comm *comm, void *user) {
     t.cols = 1;
     PLI_TRY(plait_table_create(job, &t, &table));
     const plait_status left = plait_job_leave(job);
-    if (left != PLAIT_EREFUSED || strstr(pli_comm_error(comm)->text, "nearest is ps x bsp") == NULL) return PLAIT_EINVAL;
+    const char *text = pli_comm_error(comm)->text;
+    if (left != PLAIT_EREFUSED || strstr(text, "nearest is ps x bsp") == NULL) return PLAIT_EINVAL;
     if (plait_job_join(job, 0) != PLAIT_EREFUSED) return PLAIT_EINVAL;
     return plait_job_destroy(&job);
 }

@@ -306,7 +306,8 @@ void kill_another(world *w) {
     const int32_t rank = (int32_t)pick(w, (uint64_t)w->ranks);
     int32_t       left = 0;
     for (int32_t k = 0; k < w->workers; k++) left += k != rank && is_at_work(w, k);
-    if (pick(w, 20) > 0 || w->dead[rank] || left == 0 || (w->elastic && rank == w->anchor) || !all_are_double(w)) return;
+    if (pick(w, 20) > 0 || w->dead[rank] || left == 0) return;
+    if ((w->elastic && rank == w->anchor) || !all_are_double(w)) return;
     if (w->bsp && w->leaver >= 0 && rank < w->workers) return;
     w->dies_again = pick(w, 2) == 0;
     w->two_gone = w->two_gone || shares_with_zombie(w, rank);

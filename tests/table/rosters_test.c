@@ -1,8 +1,9 @@
 /* Seeded schedules of workers that leave a job and join it (table/copies/roster.h) over the direct driver, while ranks
- * die at any moment: every clock has all that belongs to it, once, whoever was in; nobody waits for one who is away; each
- * schedule is judged a second time by the audit. It is the world of replicas_test.c with slots.
+ * die at any moment: every clock has all that belongs to it, once, whoever was in; nobody waits for one who is away;
+ * each schedule is judged a second time by the audit. It is the world of replicas_test.c with slots.
  *
- * PLAIT_SEED=seed replays a seed, PLAIT_TRACE=1 prints the events, PLAIT_JUDGE=audit leaves the verdict to the audit. */
+ * PLAIT_SEED=seed replays a seed, PLAIT_TRACE=1 prints the events, PLAIT_JUDGE=audit leaves the verdict to the audit.
+ */
 #include "table/replicas_world.h"
 
 enum { SCHEDULES = 2000, SCHEDULES_FULL = 20000 };

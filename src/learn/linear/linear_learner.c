@@ -409,8 +409,8 @@ static bool declares(const plait_learner *learner) { return learner->labels == P
     .options = options, .worth = pli_fit_worth, .report = report, .declares = declares,                                \
     .model = &pli_linear_model_ops
 
-static const pli_learner_more more = { MORE, .joins = true, .solvers = solvers };
-static const pli_learner_more more_by_weight = { MORE, .joins = true, .solvers = solvers_by_weight }; /* smooth, one score */
+static const pli_learner_more more = { MORE, .solvers = solvers };
+static const pli_learner_more more_by_weight = { MORE, .solvers = solvers_by_weight }; /* smooth, one score */
 
 #define OBJECTIVE                                                                                                      \
     "\nObjective: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|; the intercept is never penalised.\n"            \

@@ -286,7 +286,7 @@ static bool declares(const plait_learner *learner) { return !pli_net_kind_find(l
 static const pli_solver *const solvers[] = { &pli_solver_lbfgs, NULL };
 
 static const pli_learner_more more = {
-    .joins = true, .solvers = solvers, .by_name_only = true, /* adam goes under every pair, and is the better for most nets */
+    .solvers = solvers, .by_name_only = true, /* adam goes under every pair, and is the better for most nets */
     .functions = functions, .open_files = read_graph, .declares = declares, .reads = reads,
     .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge, .options = options,
     .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth, .graph = graph,

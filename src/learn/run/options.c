@@ -184,26 +184,6 @@ static plait_status check_classes(const pli_run *run) {
     return pli_fail(run->err, PLAIT_EINVAL, "classes %lld: expected 2 to %d", (long long)classes, PLI_LABELS_DECLARED);
 }
 
-/* A worker that comes knows nothing of the clocks before. */
-static plait_status check_slots(const pli_run *run) {
-    const pli_learner_more *more = run->learner->more;
-    const char             *what = run->opts->validation != NULL || run->opts->patience > 0 ? "validation"
-                                   : run->opts->curve > 0                                   ? "curve"
-                                   : run->opts->weights != NULL                             ? "weights of each epoch"
-                                   : run->stream                                            ? "a single streamed pass"
-                                                                                            : NULL;
-    if (run->opts->slots == 0) return PLAIT_OK;
-    if (what != NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "workers that join and leave with %s are refused: who comes has not seen the epochs before; nearest "
-                        "is to leave it out", what);
-    if (more != NULL && more->joins && run->solver == NULL && !run->lbfgs) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EREFUSED,
-                    "workers that join and leave with model %s and optimizer %s are refused: what a worker keeps from clock "
-                    "to clock would be lost with it; nearest is --model logistic --optimizer adam",
-                    run->opts->model, run->optimizer);
-}
-
 plait_status pli_options_check(pli_run *run) {
     static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
     static const char *const scalings[] = { "auto", "none", NULL };
@@ -265,7 +245,6 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(pli_scale_check(o->scale, plait_comm_workers(run->comm) - o->slots, plait_comm_workers(run->comm), err));
     pli_run_choose_optimizer(run);
     PLI_TRY(pli_tables_check(run));
-    PLI_TRY(check_slots(run));
     return check_filters(run);
 }
 

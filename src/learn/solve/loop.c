@@ -99,7 +99,7 @@ static bool leaves(const pli_run *run) {
 static plait_status end_together(pli_loop *loop, int64_t epoch, int64_t clock) {
     plait_status status;
     loop->away = leaves(loop->run);
-    while ((status = loop->away ? plait_job_leave(loop->run->job) : plait_job_clock(loop->run->job)) == PLAIT_STAND_IN) {
+    while ((status = (loop->away ? plait_job_leave : plait_job_clock)(loop->run->job)) == PLAIT_STAND_IN) {
         pli_sums sums;
         PLI_TRY(fetch(loop, epoch, clock, true));
         PLI_TRY(step(loop, epoch, clock, &sums));
@@ -136,8 +136,8 @@ static void look_on(pli_loop *loop, int64_t clock) {
  * does as well. PLAIT_END: they have ended. */
 static plait_status come(pli_loop *loop, int64_t *epoch_out, int64_t *first_out) {
     pli_run      *run = loop->run;
-    const int64_t from = pli_scale_next(run->opts->scale, least_of(run), plait_comm_rank(run->comm), run->clocks_done + 1,
-                                        run->clocks * run->epochs);
+    const int64_t from = pli_scale_next(run->opts->scale, least_of(run), plait_comm_rank(run->comm),
+                                        run->clocks_done + 1, run->clocks * run->epochs);
     const plait_status status = plait_job_join(run->job, from);
     if (status != PLAIT_OK) return status;
     const int64_t last = plait_job_clock_now(run->job) - 1;

@@ -19,18 +19,20 @@ plait_status pli_scale_check(const char *text, int32_t least, int32_t most, plai
     int64_t clock, workers, before = 0;
     for (const char *at = text; at != NULL && *at != '\0'; before = clock) {
         if (!next_step(&at, &clock, &workers) || clock <= before)
-            return pli_fail(err, PLAIT_EINVAL, "scale '%s': expected CLOCK:WORKERS,... with ascending clocks above 0, such "
-                                               "as 100:4,200:3", text);
+            return pli_fail(err, PLAIT_EINVAL, "scale '%s': expected CLOCK:WORKERS,... with ascending clocks above 0, "
+                                               "such as 100:4,200:3", text);
         if (workers < least || workers > most)
             return pli_fail(err, PLAIT_EINVAL, "scale '%s': %lld workers from clock %lld on; expected %d to %d, as "
-                                               "--workers says", text, (long long)workers, (long long)clock, least, most);
+                                               "--workers says",
+                            text, (long long)workers, (long long)clock, least, most);
     }
     return PLAIT_OK;
 }
 
 int32_t pli_scale_at(const char *text, int32_t least, int64_t clock) {
     int64_t from, workers, n = least;
-    for (const char *at = text; at != NULL && *at != '\0' && next_step(&at, &from, &workers) && from <= clock;) n = workers;
+    for (const char *at = text; at != NULL && *at != '\0' && next_step(&at, &from, &workers) && from <= clock;)
+        n = workers;
     return (int32_t)n;
 }
 

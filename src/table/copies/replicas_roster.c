@@ -59,8 +59,8 @@ void pli_roster_admit(pli_server *server, int32_t worker, int64_t from) {
     r->n_away -= r->away[worker] != 0;
     r->away[worker] = r->parked[worker] = r->leaves[worker] = 0;
     server->peer[worker].ended = from;
-    for (int32_t v = 0; v < server->layout.workers; v++)
-        c->views[(int64_t)worker * server->layout.workers + v] = c->views[(int64_t)v * server->layout.workers + worker] = 0;
+    const int64_t workers = server->layout.workers;
+    for (int64_t v = 0; v < workers; v++) c->views[worker * workers + v] = c->views[v * workers + worker] = 0;
     pli_server_enter_clock(server, worker, from);
 }
 
@@ -89,7 +89,8 @@ static void note_views(pli_server *server, uint64_t now_ns, int32_t worker, cons
     for (int32_t v = 0; v < server->layout.workers; v++) {
         if (state[v] == PLI_LOG_HERE) continue;
         c->views[(int64_t)worker * server->layout.workers + v] = 1;
-        if (state[v] == PLI_LOG_DEAD && !c->dead[v] && server->clocks[v] != PLAIT_LEFT) pli_server_lose(server, now_ns, v);
+        if (state[v] == PLI_LOG_DEAD && !c->dead[v] && server->clocks[v] != PLAIT_LEFT)
+            pli_server_lose(server, now_ns, v);
     }
 }
 

@@ -237,7 +237,7 @@ plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err)
 
 plait_status pli_slots_check(int32_t slots, int32_t workers, plait_error *err) {
     if (slots >= 0 && (slots == 0 || slots < workers)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "%d slots of %d worker%s: expected 0 or more, and at least one worker that is in "
-                                       "from the first",
+    return pli_fail(err, PLAIT_EINVAL, "%d slots of %d worker%s: expected 0 or more, and at least one worker that is "
+                                       "in from the first",
                     slots, workers, pli_plural(workers));
 }

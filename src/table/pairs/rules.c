@@ -284,7 +284,8 @@ static const pli_pair_rule rules[] = {
       .remedy = "nearest is no filter" },
     { .on = PLI_ON(SLOTS),
       .of = PLI_OF(LATE),
-      .what = "a table that is created or dropped behind the first clock with {slots} slots of workers that may join is",
+      .what = "a table that is created or dropped behind the first clock with {slots} slots of workers that may join "
+              "is",
       .why = "a worker that is away would not know of it",
       .remedy = "create it before the first clock" },
     { .on = PLI_ON(SLOTS),

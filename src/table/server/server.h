@@ -44,7 +44,7 @@ typedef struct pli_layout {
     int64_t               first_clock; /* the workers'; servers hear of it by CREATE */
     int32_t               replicas;   /* copies of each server's shards, 0 or 1: the one (replicas.h) */
     int32_t               spares;     /* the last of the workers, which hold no shards until somebody has died */
-    int32_t               slots;      /* the last of the workers, which hold no shards and are away at first (roster.h) */
+    int32_t               slots;      /* the last of the workers, without shards and away at first (roster.h)  */
 } pli_layout;
 
 /** Where the job's policies are looked up. */

@@ -144,7 +144,8 @@ static int32_t holder_of(const pli_server *server, const pli_msg *why) {
     int32_t         holder = -1;
     for (int32_t w = 0; w < server->layout.workers; w++) {
         const pli_peer *peer = &server->peer[w];
-        bool absent = (barrier && peer->barrier == NULL && !pli_roster_is_parked(server, w)) || (call && peer->call == NULL) || bye;
+        const bool is_due = barrier && peer->barrier == NULL && !pli_roster_is_parked(server, w);
+        bool       absent = is_due || (call && peer->call == NULL) || bye;
         if (absent && !peer->gone) return w;
         if ((pull || call) && server->clocks[w] != PLAIT_LEFT &&
             (holder < 0 || server->clocks[w] < server->clocks[holder]))

@@ -46,7 +46,8 @@
  *            server counts none of its clocks
  *   JOIN     int64_t: the worker, which is away, wants to take part from this clock on, or a later one
  *                     -> REPLY: clock: where it begins; uint64_t, how many barriers there were (PLI_GONE: the job is
- *            over, after `clock` clocks), uint64_t, how many without those of GATHER; uint8_t [workers] PLI_LOG_HERE .., padded to 8
+ *            over, after `clock` clocks), uint64_t, how many without those of GATHER; uint8_t [workers]
+ *            PLI_LOG_HERE .., padded to 8
  *   ROSTER   clock: the one that begins; uint8_t [workers], as in that answer: somebody has come. arg32: 1: the sender
  *            has, and stands in for those who are DEAD
  *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe. Either copy
@@ -58,7 +59,8 @@
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came; of a pli_wire_taken it does not have whose
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the
  *            clock (0: the worker has no part in it), uint64_t [arg32] versions after it, uint8_t [workers] who is
- *            dead (1), has left (2), is away (3), or has said AHEAD (+ 128), padded to 8, uint64_t n, pli_wire_summed [n] the
+ *            dead (1), has left (2), is away (3), or has said AHEAD (+ 128), padded to 8, uint64_t n, pli_wire_summed [n]
+ *            the
  *            workers' parts of which it is the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   END      all workers have said BYE
@@ -91,7 +93,8 @@ typedef enum pli_kind {
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
-       PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */, PLI_FLAG_AHEAD = 0x80, PLI_FLAG_LEAVES = 0x800
+       PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */, PLI_FLAG_AHEAD = 0x80,
+       PLI_FLAG_LEAVES = 0x800
 }; /* of head.flags; 0x1 is comm's */
 
 #define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */
