@@ -143,8 +143,8 @@ PLAIT_API plait_status plait_job_barrier(plait_job *job);
 
 /** Says that this worker ends no more clocks, so that no worker waits for it. Its incs of the clock that has not ended
  *  are dropped, unless the consistency has sent them already, or holds them together with incs of ended clocks.
- *  Afterwards only barrier, get, read, call and destroy are allowed. Not collective. EREFUSED if a part from each worker
- *  is needed (sums, averages of copies, opts.aggregate).
+ *  Afterwards only barrier, get, read, call and destroy are allowed. Not collective. EREFUSED if a part from each
+ *  worker is needed (sums, averages of copies, opts.aggregate).
  *  With opts.replicas 2 the call takes the place of plait_job_clock in the worker's last clock, whose incs count, and
  *  may return PLAIT_STAND_IN like it; then it is called again. From the next clock on the others hold the worker's
  *  items (plait_job_holder), so nothing is lost and nothing done twice. The worker's rank keeps its shards until

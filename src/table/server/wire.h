@@ -59,9 +59,8 @@
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came; of a pli_wire_taken it does not have whose
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the
  *            clock (0: the worker has no part in it), uint64_t [arg32] versions after it, uint8_t [workers] who is
- *            dead (1), has left (2), is away (3), or has said AHEAD (+ 128), padded to 8, uint64_t n, pli_wire_summed [n]
- *            the
- *            workers' parts of which it is the sum (0: there is no event log), the parts' data
+ *            dead (1), has left (2), is away (3), or has said AHEAD (+ 128), padded to 8, uint64_t n,
+ *            pli_wire_summed [n] the workers' parts of which it is the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   END      all workers have said BYE
  *   WHOLE    ends what a new replica begins with (replicas.h); before it came CREATE and RESTORE, of no worker, and the
