@@ -106,6 +106,9 @@ typedef struct plait_table_opts {
     const void     *initial;      /* dense: [rows, cols] first values, the same on every worker; NULL: 0, or what the
                                      combine begins with. Copied. */
     plait_group    *group;        /* whose table it is (docs/groups.md); NULL: all workers'                       */
+    int32_t         shards;       /* topology ps, dense: the most shards; 0: one on every server, of 4 KiB or more. Each
+                                     worker sends each shard a message a clock. So if many workers read a small part of
+                                     the rows each, few shards are faster                                          */
 } plait_table_opts;
 
 PLAIT_API void plait_table_opts_init(plait_table_opts *opts);

@@ -171,6 +171,9 @@ static plait_status put_json(const pli_graph_result *r, plait_error *err) {
     if (r->virtual_s >= 0) pli_json_f64(&text, "virtual_seconds", r->virtual_s);
     else pli_json_null(&text, "virtual_seconds");
     pli_json_f64(&text, "idle_share", r->idle);
+    if (r->virtual_s >= 0) pli_json_i64(&text, "messages", r->simulated.messages);
+    else pli_json_null(&text, "messages");
+    pli_json_text(&text, "trace_hash", r->virtual_s >= 0 ? r->simulated.trace_hash : NULL);
     pli_figure    figure[PLI_FIGURES];
     const int32_t figures = r->named->figures != NULL ? r->named->figures(r->choice, r->value, figure) : 0;
     for (int32_t i = 0; i < figures; i++) {

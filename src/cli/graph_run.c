@@ -307,7 +307,6 @@ static plait_status go(shared *s, plait_error *err) {
     const pli_graph_run *set = s->result.set;
     plait_comm_opts      comm;
     plait_job_opts      *job = &s->job;
-    plait_simulated      simulated = { 0 };
     plait_comm_opts_init(&comm);
     plait_job_opts_init(job);
     comm.transport = set->transport;
@@ -316,7 +315,7 @@ static plait_status go(shared *s, plait_error *err) {
     comm.timeout_ns = set->timeout_ns;
     comm.cluster = set->cluster;
     comm.seed = job->seed = (uint64_t)set->seed;
-    comm.simulated = &simulated;
+    comm.simulated = &s->result.simulated;
     job->topology = set->topology;
     job->consistency = set->consistency;
     job->exact = pli_is(set->reduce, "exact");
@@ -329,7 +328,7 @@ static plait_status go(shared *s, plait_error *err) {
         const plait_status closed = plait_events_close(&job->events, status < 0 ? NULL : err);
         if (status == PLAIT_OK) status = closed;
     }
-    if (pli_is(set->transport, "sim")) s->result.virtual_s = simulated.virtual_seconds;
+    if (pli_is(set->transport, "sim")) s->result.virtual_s = s->result.simulated.virtual_seconds;
     return status;
 }
 

@@ -46,6 +46,7 @@ typedef struct pli_graph_result {
     double                  load_s, run_s, virtual_s; /* virtual_s below 0: not simulated */
     double                  idle; /* the share of the workers' time in the run spent waiting for others */
     uint64_t                bytes_sent;
+    plait_simulated         simulated; /* if it was */
     const struct pli_lost  *lost; /* the ranks without which it has gone on */
 } pli_graph_result;
 

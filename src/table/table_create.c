@@ -78,8 +78,8 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     pli_spec *spec = &table->spec;
     const pli_topology_kind *kind = spec->topology.kind;
     spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec),
-                                         kind->one_process || !kind->on_servers, job->layout.servers,
-                                         job->layout.first_server);
+                                         kind->one_process || !kind->on_servers ? 1 : spec->most_shards,
+                                         job->layout.servers, job->layout.first_server);
     return note_properties(table, &scope, err);
 }
 

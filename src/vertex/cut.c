@@ -137,5 +137,12 @@ void plait_vertex_cut_destroy(plait_vertex_cut **cut) {
     *cut = NULL;
 }
 
+int32_t pli_cut_shards(const plait_vertex_cut *cut, size_t value_bytes) {
+    enum { READ = 1024 };
+    const double rows = cut->replication * (double)cut->rows.n / cut->parts; /* of a worker */
+    const double shards = rows * (double)value_bytes / READ;
+    return shards < 1 ? 1 : shards < cut->parts ? (int32_t)shards : 0;
+}
+
 double plait_vertex_cut_replication(const plait_vertex_cut *cut) { return cut != NULL ? cut->replication : 0; }
 double plait_vertex_cut_imbalance(const plait_vertex_cut *cut) { return cut != NULL ? cut->imbalance : 0; }

@@ -76,6 +76,7 @@ static plait_status make_table(pli_direct *d, const pli_direct_opts *o) {
     t.combine = o->combine;
     t.rows = d->edges->n;
     t.keyed = d->workers > 1;
+    t.shards = pli_cut_shards(d->cut, sizeof(int64_t));
     if (o->first != NULL) {
         first = pli_array((size_t)d->edges->n, sizeof *first);
         if (first == NULL) return pli_fail(d->err, PLAIT_ENOMEM, "%s: no memory for values", d->name);

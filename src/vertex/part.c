@@ -1,18 +1,19 @@
 /* What one worker has of a cut graph, by local numbers: see vertex.h. */
 #include "vertex/vertex.h"
 
-/* Has the part this edge of row v? */
-static inline bool has(const plait_vertex_cut *cut, int32_t p, int64_t v, int64_t k) {
-    return cut->part != NULL ? cut->part[k] == p : v >= cut->first[p] && v < cut->first[p + 1];
+/* Has the part this edge, whose row it owns if nobody else has edges of that? */
+static inline bool has(const plait_vertex_cut *cut, int32_t p, int64_t k) {
+    return cut->part == NULL || cut->part[k] == p;
 }
 
 /* Numbers the vertices that the part has edges of, or owns. local [vertices] gets their numbers + 1, or 0. */
 static bool number(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges, pli_part *part) {
     const pli_neighbors *h = &cut->rows;
     for (int64_t v = cut->first[p]; v < cut->first[p + 1]; v++) local[v] = 1;
-    for (int64_t v = 0; v < h->n; v++)
+    const int64_t first = cut->part != NULL ? 0 : cut->first[p], last = cut->part != NULL ? h->n : cut->first[p + 1];
+    for (int64_t v = first; v < last; v++)
         for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
-            if (has(cut, p, v, k)) local[v] = local[h->near[k]] = 1, ++*edges;
+            if (has(cut, p, k)) local[v] = local[h->near[k]] = 1, ++*edges;
     for (int64_t v = 0; v < h->n; v++) part->n += local[v];
     part->key = pli_array((size_t)part->n, sizeof *part->key);
     if (part->key == NULL) return false;
@@ -38,8 +39,9 @@ static bool copy_rows(const plait_vertex_cut *cut, int32_t p, const uint32_t *lo
     if (r->start == NULL || r->near == NULL || (h->weight != NULL && r->weight == NULL)) return false;
     for (int64_t i = 0; i < part->n; i++) {
         const int64_t v = (int64_t)part->key[i];
-        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++) {
-            if (!has(cut, p, v, k)) continue;
+        const bool    here = cut->part != NULL || (v >= cut->first[p] && v < cut->first[p + 1]);
+        for (int64_t k = h->start[v]; here && k < h->start[v + 1]; k++) {
+            if (!has(cut, p, k)) continue;
             r->near[to] = local[h->near[k]] - 1;
             if (r->weight != NULL) r->weight[to] = h->weight[k];
             to++;

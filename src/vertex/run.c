@@ -136,6 +136,7 @@ static plait_status make_table(pli_vertex_run *run, const char *what, const char
     t.rows = run->edges->n;
     t.cols = cols;
     t.keyed = run->workers > 1 || run->async;
+    t.shards = pli_cut_shards(run->cut, run->value_bytes);
     /* An heir that hears of a death before it hears that its clock is safe reads the next clock's values, by which a
      * frontier is another. What it pushes counts nowhere then, but of keyed tables rows would be compared. */
     if (run->job->layout.replicas > 1 && combine != NULL && !pli_is(combine, "add")) t.keyed = 0;

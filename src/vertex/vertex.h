@@ -90,6 +90,9 @@ struct plait_vertex_cut {
     double             replication, imbalance;
 };
 
+/** The most shards of a table of all vertices' values (plait_table_opts.shards): so many that what a worker reads of a
+ *  shard is 1 KiB or more on average. A thousand workers and a thousand shards would send a million messages a clock. */
+int32_t pli_cut_shards(const plait_vertex_cut *cut, size_t value_bytes);
 /** Each gives each edge of cut->rows a part. Errors: ENOMEM; of METIS also EMODULE, and ESHAPE a graph too large. */
 plait_status pli_cut_metis(plait_vertex_cut *cut, plait_error *err);
 plait_status pli_cut_stream(plait_vertex_cut *cut, bool by_degree, plait_error *err);

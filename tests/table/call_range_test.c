@@ -277,7 +277,7 @@ static void test_a_snapshot_keeps_what_it_began_with(void **state) {
     opts.name = "x", opts.rows = ROWS, opts.cols = COLS, opts.type = PLAIT_F64;
     pli_snap_piece_bytes = 160; /* ten rows */
     assert_int_equal(pli_spec_make(0, &opts, "ps", "bsp", 1, NULL, &spec, NULL), PLAIT_OK);
-    spec.placement = pli_placement_make(ROWS, pli_row_bytes(&spec), false, 2, 0);
+    spec.placement = pli_placement_make(ROWS, pli_row_bytes(&spec), 0, 2, 0);
     assert_int_equal(pli_shard_open(&shard, &spec, 1, true, NULL, NULL, NULL), PLAIT_OK);
     assert_int_equal(shard.first, ROWS / 2);
     assert_int_equal(pli_snap_begin(&shard.store, 0, shard.rows, &snap, NULL), PLAIT_OK);

@@ -175,7 +175,7 @@ static pli_spec make_spec(const fixture *f, int32_t id, const char *consistency)
     opts.rows = ROWS;
     opts.keyed = by_key;
     assert_int_equal(pli_spec_make(id, &opts, "ps", consistency, 1, NULL, &spec, NULL), PLAIT_OK);
-    spec.placement = pli_placement_make(ROWS, 4, false, f->layout.servers, f->layout.first_server);
+    spec.placement = pli_placement_make(ROWS, 4, 0, f->layout.servers, f->layout.first_server);
     return spec;
 }
 

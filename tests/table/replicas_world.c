@@ -64,7 +64,7 @@ static void make_table(world *w, int32_t t) {
     w->opaque[t] = rule == 3 || (w->rounds[t] && bsp);
     w->gathers_for[t] = strncmp(consistency, "downpour", 8) == 0 ? 3 : 1;
     SURE(w, pli_spec_make(t, &opts, "ps", consistency, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
-    w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), false, w->layout.servers,
+    w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), 0, w->layout.servers,
                                               w->layout.first_server);
 }
 

@@ -69,7 +69,7 @@ static inline void open_server_with(fixture *f, const pli_layout *with, plait_ta
     opts->name = "w";
     opts->rows = ROWS;
     assert_int_equal(pli_spec_make(0, opts, "ps", consistency, 1, NULL, &f->spec, NULL), PLAIT_OK);
-    f->spec.placement = pli_placement_make(ROWS, 4, false, 1, RANK);
+    f->spec.placement = pli_placement_make(ROWS, 4, 0, 1, RANK);
     assert_int_equal(pli_server_open(&f->server, with, RANK, 0, 1, NULL), PLAIT_OK);
     assert_int_equal(deliver(f, create_message(f, 77, 1)), 1);
     assert_int_equal(f->out.first->head.flags & PLI_FLAG_FAILED, 0);

@@ -60,7 +60,7 @@ static void open_sums(world *w, uint64_t seed) {
         marks_force(forced, &opts);
         w->promise[t] = *p;
         SURE(w, pli_spec_make(t, &opts, "allreduce", p->spec, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
-        w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), false, 1, 0);
+        w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), 0, 1, 0);
     }
     for (int32_t k = 0; k < w->workers; k++) {
         sums_worker    *me = &all_sums.worker[k];

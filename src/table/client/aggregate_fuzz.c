@@ -24,7 +24,7 @@ static pli_client_table *add_table(pli_client *client, int32_t id) {
     opts.keyed = id == 1;
     opts.exact = id == 3;
     if (pli_spec_make(id, &opts, "ps", "bsp", 1, NULL, &spec, NULL) < 0) abort();
-    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), false, 1, 2);
+    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), 0, 1, 2);
     if (pli_client_table_open(&spec, &layout, &table, NULL) < 0 || pli_client_add_table(client, table, NULL) < 0)
         abort();
     return table;

@@ -32,7 +32,7 @@ static void open_worker(worker *w, int32_t rank) {
         opts.rows = t == 2 ? 0 : ROWS;
         opts.keyed = t == 1;
         assert_int_equal(pli_spec_make(t, &opts, "ps", "bsp", 1, NULL, &spec, NULL), PLAIT_OK);
-        spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), false, 1, 2);
+        spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), 0, 1, 2);
         assert_int_equal(pli_client_table_open(&spec, &layout, &w->table[t], NULL), PLAIT_OK);
         assert_int_equal(pli_client_add_table(&w->client, w->table[t], NULL), PLAIT_OK);
     }

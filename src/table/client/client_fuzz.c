@@ -36,7 +36,7 @@ static void add_table(fuzzed *f, int32_t id, int64_t rows, const char *consisten
     opts.filter = filter;
     opts.rule.name = filter == NULL ? NULL : "sgd";
     if (pli_spec_make(id, &opts, "ps", consistency, 1, NULL, &spec, NULL) < 0) abort();
-    spec.placement = pli_placement_make(rows, 4, false, 2, f->client.layout.first_server);
+    spec.placement = pli_placement_make(rows, 4, 0, 2, f->client.layout.first_server);
     if (pli_client_table_open(&spec, &f->client.layout, &f->table[id], NULL) < 0) abort();
     if (pli_client_add_table(&f->client, f->table[id], NULL) < 0) abort();
 }

@@ -93,7 +93,7 @@ static void open_reader(reader *r, const char *rule, int64_t rows) {
     opts.rows = rows;
     opts.rule.name = rule;
     assert_int_equal(pli_spec_make(0, &opts, "ps", "essp:3", 1, NULL, &r->spec, NULL), PLAIT_OK);
-    r->spec.placement = pli_placement_make(rows, 4, false, 1, FIRST);
+    r->spec.placement = pli_placement_make(rows, 4, 0, 1, FIRST);
     assert_int_equal(pli_client_open(&r->client, &one, 0, 0, 1, NULL), PLAIT_OK);
     assert_int_equal(pli_client_table_open(&r->spec, &one, &r->table, NULL), PLAIT_OK);
     assert_int_equal(pli_client_add_table(&r->client, r->table, NULL), PLAIT_OK);

@@ -29,7 +29,7 @@ static pli_spec spec_of(int shape) {
     opts.rule.l2 = shape == 1 ? 0.1 : 0;
     if (pli_spec_make(0, &opts, "allreduce", "bsp", 1, NULL, &spec, NULL) < 0) abort();
     if (filters[shape] != NULL) strcpy(spec.filter, filters[shape]);
-    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), true, 1, 0);
+    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), 1, 1, 0);
     return spec;
 }
 

@@ -1,8 +1,8 @@
 /* table/state/placement.h - which server owns which rows.
  *
  * Servers are the ranks that hold shards: the job's server ranks where it has some, else the workers' own. A dense
- * table is cut into contiguous ranges whose numbers of rows differ by at most one, of at least 4 KiB of values each. If
- * it has fewer shards than there are servers, its shape chooses the first server. So small tables spread, and tables of
+ * table is cut into contiguous ranges whose numbers of rows differ by at most one, of at least 4 KiB of values each,
+ * and not in more than its options say. If it has fewer shards than there are servers, its shape chooses the first server. So small tables spread, and tables of
  * equal shape, which a server function may see side by side, have the same servers. A sparse table has a shard on every
  * server, and a key's shard comes from its hash's upper bits (the lower ones choose the slot in the shard's own map;
  * using them twice would crowd that map). A local table has one shard. */
@@ -23,8 +23,9 @@ typedef struct pli_placement {
     int64_t quotient, longer;    /* dense: the first `longer` shards have one row more  */
 } pli_placement;
 
-/** row_bytes: of a row's values. */
-pli_placement pli_placement_make(int64_t rows, int64_t row_bytes, bool one_shard, int32_t servers, int32_t first_rank);
+/** row_bytes: of a row's values. most_shards: 0: no bound; it bounds dense tables only, save that 1 is one shard. */
+pli_placement pli_placement_make(int64_t rows, int64_t row_bytes, int32_t most_shards, int32_t servers,
+                                 int32_t first_rank);
 
 /** Dense: shard i has the rows [first, first + n). */
 void pli_placement_range(const pli_placement *placement, int32_t shard, int64_t *first_out, int64_t *n_out);

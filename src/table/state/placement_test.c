@@ -17,7 +17,7 @@ static void test_dense_ranges_are_even_and_complete(void **state) {
         int64_t       rows = 1 + (int64_t)pli_random_below(&r, i % 2 ? 100000 : 40);
         int64_t       row_bytes = 4 * (1 + (int64_t)pli_random_below(&r, i % 3 ? 8 : 3000));
         int32_t       servers = 1 + (int32_t)pli_random_below(&r, 9), first_rank = (int32_t)pli_random_below(&r, 5);
-        pli_placement p = pli_placement_make(rows, row_bytes, i % 7 == 0, servers, first_rank);
+        pli_placement p = pli_placement_make(rows, row_bytes, i % 7 == 0 ? 1 : 0, servers, first_rank);
         int64_t       next = 0, least = INT64_MAX, most = 0;
         assert_in_range(p.shards, 1, servers);
         for (int32_t shard = 0; shard < p.shards; shard++) {
@@ -36,8 +36,11 @@ static void test_dense_ranges_are_even_and_complete(void **state) {
         assert_int_equal(next, rows);
         assert_true(most - least <= 1 && least > 0);
         assert_true(p.shards == 1 || least * row_bytes >= PLI_SHARD_BYTES_MIN);
+        const int32_t       bound = 1 + (int32_t)pli_random_below(&r, 9);
+        const pli_placement few = pli_placement_make(rows, row_bytes, bound, servers, first_rank);
+        if (i % 7 != 0) assert_int_equal(few.shards, bound < p.shards ? bound : p.shards);
     }
-    pli_placement p = pli_placement_make(INT64_MAX / 8, 8, false, 7, 0);
+    pli_placement p = pli_placement_make(INT64_MAX / 8, 8, 0, 7, 0);
     assert_int_equal(pli_placement_shard_of(&p, INT64_MAX / 8 - 1), 6);
 }
 
@@ -52,7 +55,7 @@ static void test_sparse_keys_are_even(void **state) {
     (void)state;
     pli_random r = pli_random_at(4, PLI_RANDOM_DATA, 0, 0);
     for (int32_t servers = 2; servers <= 9; servers++) {
-        pli_placement p = pli_placement_make(0, 4, false, servers, 0);
+        pli_placement p = pli_placement_make(0, 4, 0, servers, 0);
         int64_t       count[3][9] = { 0 };
         for (uint64_t key = 0; key < 20000; key++) {
             count[0][pli_placement_shard_of(&p, key)]++;                                    /* small integers */
@@ -67,7 +70,7 @@ static void test_equal_shapes_lie_alike(void **state) {
     (void)state;
     int32_t seen = 0;
     for (int64_t rows = 1; rows < 40; rows++) {
-        pli_placement a = pli_placement_make(rows, 8, false, 4, 0), b = pli_placement_make(rows, 8, false, 4, 0);
+        pli_placement a = pli_placement_make(rows, 8, 0, 4, 0), b = pli_placement_make(rows, 8, 0, 4, 0);
         assert_int_equal(a.first, b.first);
         seen |= 1 << a.first;
     }

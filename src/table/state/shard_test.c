@@ -27,7 +27,7 @@ static void open_shard(const char *rule, pli_spec *spec, pli_shard *shard) {
     opts.keyed = true;
     opts.rule.name = rule;
     assert_int_equal(pli_spec_make(0, &opts, "allreduce", "bsp", 1, NULL, spec, NULL), PLAIT_OK);
-    spec->placement = pli_placement_make(ROWS, pli_row_bytes(spec), true, 1, 0);
+    spec->placement = pli_placement_make(ROWS, pli_row_bytes(spec), 1, 1, 0);
     assert_int_equal(pli_shard_open(shard, spec, 0, true, NULL, NULL, NULL), PLAIT_OK);
 }
 

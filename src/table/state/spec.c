@@ -20,6 +20,9 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
         return pli_fail(err, PLAIT_EINVAL,
                         "table %s: %lld rows of %lld columns are too large; at most %lld values are possible", name,
                         (long long)opts->rows, (long long)opts->cols, (long long)PLI_TABLE_VALUES_MAX);
+    if (opts->shards < 0 || (opts->rows == 0 && opts->shards > 0))
+        return pli_fail(err, PLAIT_EINVAL, "table %s: at most %d shards; a dense table may have 1 or more, or 0 for no "
+                        "bound, and a sparse one has a shard on every server", name, (int)opts->shards);
     if (opts->rows == 0 && (opts->initial != NULL || opts->penalty != NULL))
         return pli_fail(err, PLAIT_EINVAL, "table %s: a sparse table has no initial values and no penalty factors",
                         name);
@@ -39,7 +42,7 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
                            int64_t batch, const pli_rule_scope *rules, pli_spec *spec_out, plait_error *err) {
     PLI_TRY(check_shape(opts, err));
     pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch,
-                      .exact = opts->exact != 0, .sharded = opts->sharded != 0 };
+                      .exact = opts->exact != 0, .sharded = opts->sharded != 0, .most_shards = opts->shards };
     strcpy(spec.name, opts->name);
     if (strlen(consistency) >= sizeof spec.consistency)
         return pli_fail(err, PLAIT_EINVAL,
@@ -88,6 +91,7 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     wire->staleness_aware = spec->staleness_aware;
     wire->exact = spec->exact;
     wire->sharded = spec->sharded;
+    wire->most_shards = (uint32_t)spec->most_shards;
     wire->rows = spec->rows;
     wire->cols = spec->cols;
     wire->batch = spec->batch;
@@ -138,7 +142,7 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *ru
         !is_text(wire->combine, sizeof wire->combine))
         return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");
     plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows,
-                              .cols = wire->cols };
+                              .cols = wire->cols, .shards = (int32_t)wire->most_shards };
     PLI_TRY(check_shape(&opts, err));
     pli_topology topology;
     if (wire->id > INT32_MAX || wire->batch <= 0 || pli_topology_make(wire->topology, PLI_FILL_ANY, &topology, err) < 0)
@@ -146,7 +150,7 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *ru
     pli_spec spec = { .id = (int32_t)wire->id, .type = opts.type, .rows = wire->rows, .cols = wire->cols,
                       .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0,
                       .staleness_aware = wire->ruled != 0 && wire->staleness_aware != 0, .batch = wire->batch,
-                      .exact = wire->exact != 0, .topology = topology };
+                      .exact = wire->exact != 0, .most_shards = opts.shards, .topology = topology };
     strcpy(spec.name, wire->name);
     strcpy(spec.consistency, wire->consistency);
     PLI_TRY(pli_combine_find(wire->combine, &spec.combine, err));
@@ -155,7 +159,8 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *ru
     if (spec.ruled) PLI_TRY(decode_rule(wire, rules, &spec.rule, err));
     finish(&spec);
     spec.placement =
-        pli_placement_make(spec.rows, pli_row_bytes(&spec), topology.kind->one_process, servers, first_rank);
+        pli_placement_make(spec.rows, pli_row_bytes(&spec), topology.kind->one_process ? 1 : spec.most_shards, servers,
+                           first_rank);
     *spec_out = spec;
     return PLAIT_OK;
 }

@@ -39,6 +39,7 @@ typedef struct pli_spec {
     pli_topology topology;
     char         consistency[PLI_CONSISTENCY_TEXT];
     char         filter[PLI_FILTERS_TEXT]; /* "": none */
+    int32_t       most_shards; /* 0: no bound */
     pli_placement placement;
 } pli_spec;
 
@@ -64,7 +65,7 @@ uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *pe
 
 /* How a spec travels: fixed fields, checked when it arrives, then the names of its filters, if it has some. */
 typedef struct pli_wire_spec {
-    uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, sharded;
+    uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, sharded, most_shards, unused;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
     char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT],

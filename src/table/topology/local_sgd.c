@@ -61,7 +61,7 @@ static plait_status open_copy(plait_table *table, const void *initial, const voi
     pli_pending_init(&l->pending, spec, 0);
     pli_pending_init(&l->moved, &l->common.spec, 0);
     l->own = *spec;
-    l->own.placement = pli_placement_make(spec->rows, pli_row_bytes(spec), true, table->job->layout.servers,
+    l->own.placement = pli_placement_make(spec->rows, pli_row_bytes(spec), 1, table->job->layout.servers,
                                           table->job->layout.first_server);
     l->whole = pli_spec_additive(&l->own);
     l->whole.keyed = is_sparse(table);
