@@ -2,6 +2,7 @@
 #include "cli/graph_stop.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <plait/events.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -349,7 +350,16 @@ static plait_status run(shared *s, plait_error *err) {
     return status;
 }
 
+/* The C library would keep freed blocks at hand, up to twice the largest that it has ever freed: of a large graph some
+ * arrays of all vertices, for the whole run. */
+static void keep_little(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+#endif
+}
+
 int pli_graph_run_program(const pli_graph_run *set) {
+    keep_little();
     shared      s = { .result = { .set = set }, .why = { .rank = -1 } };
     plait_error err = { .rank = -1 };
     s.result.named = pli_vertex_find(set->program, &err);

@@ -26,14 +26,15 @@
 #include "vertex/heirs.h"
 #include "vertex/vertex.h"
 
-enum { LINE = 8 }; /* doubles apart, so that threads do not share a cache line */
+enum { LINE = 8 /* doubles apart, so that threads do not share a cache line */, NARROW = 64 /* bytes */ };
 
 /* What the engine keeps of a part. */
 typedef struct applying {
     pli_vertex_run *run;
     pli_active      active;
     char           *sum;    /* [n of part] what arrived               */
-    char           *change; /* [owned] new values less old ones       */
+    char           *change; /* [owned] new values less old ones; shares: where their sums were */
+    bool            shares;
     char           *kept;   /* [owned] values as their owner knows them; NULL: reads show them */
     double         *most;   /* [threads * LINE] the largest change, and how many have applied */
     pli_scope_room *room;   /* [threads] of update; NULL: none        */
@@ -46,11 +47,14 @@ static bool make_room(pli_vertex_run *run, applying *a) {
     a->run = run;
     a->threads = pli_pool_threads(run->pool);
     a->sum = pli_array((size_t)run->part.n, run->gather_bytes);
-    a->change = pli_array((size_t)run->part.owned, run->value_bytes);
+    a->shares = run->part.whole && run->program.scatter == NULL && run->program.update == NULL &&
+                run->value_bytes == run->gather_bytes && run->value_bytes <= NARROW;
+    a->change = a->shares ? a->sum : pli_array((size_t)run->part.owned, run->value_bytes);
     a->most = pli_calloc((size_t)a->threads * LINE, sizeof *a->most);
     if (!run->owns_are_read) a->kept = pli_array((size_t)run->part.owned, run->value_bytes);
     if (a->sum == NULL || a->change == NULL || a->most == NULL || (!run->owns_are_read && a->kept == NULL))
         return false;
+    if (a->shares) a->change += run->gather_bytes * (size_t)run->part.own;
     if (!pli_active_make(run, &a->active)) return false;
     a->active.sum = a->sum;
     if (run->program.update == NULL) return true;
@@ -67,7 +71,7 @@ static void free_room(pli_vertex_run *run) {
     pli_active_free(&a->active);
     pli_free(a->room);
     pli_free(a->sum);
-    pli_free(a->change);
+    if (!a->shares) pli_free(a->change);
     pli_free(a->kept);
     pli_free(a->most);
     pli_free(a);
@@ -136,19 +140,21 @@ static void apply_rows(void *user, int64_t first, int64_t last, int32_t thread) 
     if (first < part->own) first = part->own;
     if (last > part->own + part->owned) last = part->own + part->owned;
     for (int64_t v = first; v < last; v++) {
-        char       *value = a->change + run->value_bytes * (size_t)(v - part->own);
+        _Alignas(8) char narrow[NARROW];
+        char       *change = a->change + run->value_bytes * (size_t)(v - part->own);
+        char       *value = a->shares ? narrow : change;
         const void *old = own_value(a, v);
         if (!pli_is_active(&a->active, v)) {
-            memset(value, 0, run->value_bytes);
+            memset(change, 0, run->value_bytes);
             continue;
         }
         memcpy(value, old, run->value_bytes);
         const double by = apply_one(a, v, old, thread, value);
-        const double change = isnan(by) ? (double)INFINITY : by; /* a maximum takes infinity, and not NaN */
-        if (change > a->most[thread * LINE]) a->most[thread * LINE] = change;
+        const double most = isnan(by) ? (double)INFINITY : by; /* a maximum takes infinity, and not NaN */
+        if (most > a->most[thread * LINE]) a->most[thread * LINE] = most;
         a->most[thread * LINE + 1]++;
-        pli_active_stays(&a->active, run, v, change);
-        subtract(run, run->program.values, value, old, value);
+        pli_active_stays(&a->active, run, v, most);
+        subtract(run, run->program.values, value, old, change);
     }
 }
 

@@ -55,6 +55,8 @@ static int32_t part_of(const plait_vertex_cut *cut, int64_t v, int64_t k) {
 static plait_status measure(plait_vertex_cut *cut, plait_error *err) {
     const pli_neighbors *h = &cut->rows;
     const size_t         words = ((size_t)cut->parts + 63) / 64;
+    cut->replication = cut->imbalance = 1;
+    if (cut->parts == 1) return PLAIT_OK;
     uint64_t            *in = pli_calloc((size_t)h->n * words, sizeof *in);
     int64_t             *edges = pli_calloc((size_t)cut->parts, sizeof *edges), copies = 0, joined = 0, most = 0;
     if (in == NULL || edges == NULL) {

@@ -2,9 +2,11 @@
  * plait/vertex.h. */
 #include "base/hash.h"
 #include "base/sized.h"
-#include "base/sort.h"
 #include "data/edges/edges.h"
+#include "vertex/census.h"
 #include "vertex/vertex.h"
+
+enum { SMALL = 1024 /* ids below have a place in a table by id, in any graph */ };
 
 void (plait_edges_opts_init)(plait_edges_opts *opts) {
     if (opts != NULL) *opts = (plait_edges_opts){ .size = sizeof *opts };
@@ -16,105 +18,109 @@ void plait_edges_opts_init_sized(plait_edges_opts *opts, size_t size) {
     pli_sized_give(opts, size, &all, sizeof all);
 }
 
-/* --- numbers for ids ---------------------------------------------------------------------------------------------- */
+/* --- two passes over the edges ------------------------------------------------------------------------------------ */
 
-/* Ids are mostly small: then their numbers stand in a table by id. Else they are sorted, and looked up. */
-typedef struct numbering {
-    uint64_t *id;     /* [n] increasing                    */
-    uint32_t *number; /* [most + 1] by id; NULL: look it up */
-    int64_t   n;
-    uint64_t  most;
-} numbering;
+/* Where the edges come from: a file, through which each pass goes anew, or a list. */
+typedef struct origin {
+    const pli_edge_file *file;
+    const pli_edge_list *list;
+} origin;
 
-static bool number_small(const pli_edge_list *l, numbering *by) {
-    by->number = pli_calloc((size_t)by->most + 1, sizeof *by->number);
-    if (by->number == NULL) return false;
-    for (int64_t k = 0; k < l->n; k++) by->number[l->from[k]] = by->number[l->to[k]] = 1;
-    for (uint64_t id = 0; id <= by->most; id++) by->n += by->number[id];
-    by->id = pli_array((size_t)by->n, sizeof *by->id);
-    if (by->id == NULL) return false;
-    int64_t n = 0;
-    for (uint64_t id = 0; id <= by->most; id++)
-        if (by->number[id] != 0) {
-            by->id[n] = id;
-            by->number[id] = (uint32_t)n++;
-        }
-    return true;
+static plait_status each(const origin *of, pli_edges_take_fn *take, void *user, plait_error *err) {
+    return of->file != NULL ? pli_edge_file_pass(of->file, take, user, err) : take(user, of->list, err);
 }
 
-static bool number_any(const pli_edge_list *l, numbering *by) {
-    by->id = pli_array(2 * (size_t)l->n, sizeof *by->id);
-    if (by->id == NULL) return false;
-    memcpy(by->id, l->from, (size_t)l->n * sizeof *by->id);
-    memcpy(by->id + l->n, l->to, (size_t)l->n * sizeof *by->id);
-    if (!pli_sort_u64(2 * l->n, by->id, NULL)) return false;
-    by->n = pli_unique_u64(2 * l->n, by->id);
-    return true;
+typedef struct building {
+    plait_edges            *edges;
+    const plait_edges_opts *opts;
+    pli_census              census;
+    bool                    begun, both, weighted; /* both: edges go both ways */
+    int64_t                 m;
+} building;
+
+/* The first pass counts how many edges come to each vertex and leave it; then each row has its place, and the second
+ * pass fills rows. So nothing is there but the graph itself and its vertices' ids. */
+static void see_head(building *b, const pli_edge_list *l) {
+    b->begun = true;
+    b->both = l->undirected || (b->opts->undirected && !l->both_ways);
 }
 
-static bool number_given(int64_t n, numbering *by) {
-    by->n = n;
-    by->id = pli_array((size_t)n, sizeof *by->id);
-    for (int64_t v = 0; by->id != NULL && v < n; v++) by->id[v] = (uint64_t)v + 1;
-    return by->id != NULL;
+/* A file may promise more vertices than there is memory for. */
+static plait_status check_memory(const building *b, int64_t given, plait_error *err) {
+    const double vertices = (double)given, edges = (double)b->m, of_edge = b->weighted ? 8 : 4;
+    const double need = 28 * vertices + of_edge * edges, has = (double)pli_memory_bytes();
+    if (need <= has) return PLAIT_OK;
+    return pli_fail(err, PLAIT_ENOMEM, "a graph of %.0f vertices and %.0f edges needs about %.1f GB, and %.1f GB are "
+                    "free", vertices, edges, need / 1e9, has / 1e9);
 }
 
-static int64_t find(const uint64_t *ids, int64_t n, uint64_t id) {
-    int64_t low = 0, high = n;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (ids[middle] < id) low = middle + 1;
-        else high = middle;
-    }
-    return low < n && ids[low] == id ? low : -1;
+static plait_status no_memory(int64_t edges, plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld edges", (long long)edges);
 }
 
-static bool make_numbers(const pli_edge_list *l, numbering *by) {
+static plait_status begin_count(building *b, const pli_edge_list *l, plait_error *err) {
+    see_head(b, l);
+    if (l->vertices < 0) return PLAIT_OK;
+    b->m = pli_edge_list_all(l);
+    PLI_TRY(check_memory(b, l->vertices, err));
+    b->m = 0;
+    return pli_census_give(&b->census, l->vertices) ? PLAIT_OK : no_memory(pli_edge_list_all(l), err);
+}
+
+static plait_status count(void *user, const pli_edge_list *l, plait_error *err) {
+    building *b = user;
+    if (!b->begun) PLI_TRY(begin_count(b, l, err));
+    b->weighted = l->weight != NULL;
     for (int64_t k = 0; k < l->n; k++) {
-        by->most = l->from[k] > by->most ? l->from[k] : by->most;
-        by->most = l->to[k] > by->most ? l->to[k] : by->most;
+        const bool     loop = l->from[k] == l->to[k];
+        const uint32_t go = !(loop && b->opts->drop_loops), back = go && b->both && !loop;
+        b->edges->loops += loop;
+        b->m += go + back;
+        if (!pli_census_add(&b->census, l->from[k], back, go) || !pli_census_add(&b->census, l->to[k], go, back))
+            return no_memory(pli_edge_list_all(l), err);
     }
-    if (l->vertices >= 0) return number_given(l->vertices, by);
-    return by->most < 8 * (uint64_t)l->n + 1024 ? number_small(l, by) : number_any(l, by);
+    if (b->m <= (int64_t)UINT32_MAX - 1) return PLAIT_OK;
+    return pli_fail(err, PLAIT_ESHAPE, "%lld edges, both ways: a graph has at most 2^32 - 2", (long long)b->m);
 }
 
-static uint32_t number_of(const numbering *by, const pli_edge_list *l, uint64_t id) {
-    if (l->vertices >= 0) return (uint32_t)(id - 1);
-    return by->number != NULL ? by->number[id] : (uint32_t)find(by->id, by->n, id);
-}
-
-/* --- edges -------------------------------------------------------------------------------------------------------- */
-
-/* The pairs of numbers [n]: without loops where they are dropped, with the way back where edges go both ways. */
-typedef struct pairs {
-    int64_t   n;
-    uint32_t *from, *to;
-    float    *weight;
-} pairs;
-
-static plait_status make_pairs(plait_edges *e, const pli_edge_list *l, const plait_edges_opts *o,
-                               const numbering *by, pairs *p, plait_error *err) {
-    const bool    both = l->undirected || (o->undirected && !l->both_ways);
-    const int64_t most = both ? 2 * l->n : l->n;
-    if (most > (int64_t)UINT32_MAX - 1)
-        return pli_fail(err, PLAIT_ESHAPE, "%lld edges, both ways: a graph has at most 2^32 - 2", (long long)most);
-    p->from = pli_array((size_t)most, sizeof *p->from);
-    p->to = pli_array((size_t)most, sizeof *p->to);
-    if (l->weight != NULL) p->weight = pli_array((size_t)most, sizeof *p->weight);
-    if (p->from == NULL || p->to == NULL || (l->weight != NULL && p->weight == NULL))
-        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld edges", (long long)most);
-    for (int64_t k = 0; k < l->n; k++) {
-        const uint32_t from = number_of(by, l, l->from[k]), to = number_of(by, l, l->to[k]);
-        e->loops += from == to;
-        if (from == to && o->drop_loops) continue;
-        for (int back = 0; back <= (both && from != to); back++) {
-            p->from[p->n] = back ? to : from;
-            p->to[p->n] = back ? from : to;
-            if (p->weight != NULL) p->weight[p->n] = l->weight[k];
-            p->n++;
-        }
-    }
+/* Numbers the ids, and makes room for rows. */
+static plait_status make_room(building *b, plait_error *err) {
+    plait_edges *e = b->edges;
+    e->n = pli_census_count(&b->census);
+    if (e->n > (int64_t)UINT32_MAX - 1)
+        return pli_fail(err, PLAIT_ESHAPE, "%lld vertices: a graph has at most 2^32 - 2", (long long)e->n);
+    PLI_TRY(check_memory(b, e->n, err));
+    e->id = pli_array((size_t)e->n, sizeof *e->id);
+    e->out = pli_array((size_t)e->n, sizeof *e->out);
+    if (e->id == NULL || e->out == NULL || !pli_neighbors_room(e->n, b->m, b->weighted, &e->in) ||
+        !pli_census_number(&b->census, e->n, e->id, e->in.start + 2, e->out))
+        return no_memory(b->m, err);
+    pli_neighbors_begin(&e->in);
+    b->m = 0;
     return PLAIT_OK;
+}
+
+/* A file that is written to meanwhile may have others. */
+static bool place(building *b, int64_t from, int64_t to, const float *weight) {
+    pli_neighbors *in = &b->edges->in;
+    if (from < 0 || to < 0 || in->start[to + 1] >= in->start[in->n + 1]) return false;
+    const int64_t at = in->start[to + 1]++;
+    in->near[at] = (uint32_t)from;
+    if (in->weight != NULL) in->weight[at] = *weight;
+    b->m++;
+    return true;
+}
+
+static plait_status fill(void *user, const pli_edge_list *l, plait_error *err) {
+    building *b = user;
+    bool      placed = l->weight != NULL || b->edges->in.weight == NULL;
+    for (int64_t k = 0; placed && k < l->n; k++) {
+        const int64_t from = pli_census_find(&b->census, l->from[k]), to = pli_census_find(&b->census, l->to[k]);
+        const float  *weight = l->weight != NULL ? &l->weight[k] : NULL;
+        if (from == to && b->opts->drop_loops && from >= 0) continue;
+        placed = place(b, from, to, weight) && (!b->both || from == to || place(b, to, from, weight));
+    }
+    return placed ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
 }
 
 /* Counts edges that equal the one before them in their row, and drops them if that is asked for. */
@@ -126,7 +132,10 @@ static void see_doubles(plait_edges *e, bool drop) {
         for (int64_t k = begin; k < end; k++) {
             const bool again = k > begin && in->near[k] == in->near[k - 1];
             e->doubles += again;
-            if (again && drop) continue;
+            if (again && drop) {
+                e->out[in->near[k]]--;
+                continue;
+            }
             in->near[to] = in->near[k];
             if (in->weight != NULL) in->weight[to] = in->weight[k];
             to++;
@@ -137,46 +146,24 @@ static void see_doubles(plait_edges *e, bool drop) {
     in->start[in->n] = to;
 }
 
-static plait_status finish(plait_edges *e, plait_error *err) {
+static void finish(plait_edges *e) {
     e->m = e->in.start[e->n];
-    e->out = pli_calloc((size_t)e->n, sizeof *e->out);
-    if (e->out == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld degrees", (long long)e->n);
-    for (int64_t k = 0; k < e->m; k++) e->out[e->in.near[k]]++;
     e->hash = pli_hash_bytes(e->id, (size_t)e->n * sizeof *e->id, (uint64_t)e->n);
     e->hash = pli_hash_bytes(e->in.near, (size_t)e->m * sizeof *e->in.near, e->hash);
     if (e->in.weight != NULL) e->hash = pli_hash_bytes(e->in.weight, (size_t)e->m * sizeof *e->in.weight, e->hash);
+}
+
+static plait_status build(building *b, const origin *of, plait_error *err) {
+    PLI_TRY(each(of, count, b, err));
+    PLI_TRY(make_room(b, err));
+    const int64_t all = b->edges->in.start[b->edges->n + 1];
+    PLI_TRY(each(of, fill, b, err));
+    if (b->m != all) return pli_fail(err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
+    pli_census_free(&b->census);
+    if (!pli_neighbors_sort(&b->edges->in)) return no_memory(all, err);
+    see_doubles(b->edges, b->opts->drop_doubles);
+    finish(b->edges);
     return PLAIT_OK;
-}
-
-/* A file may promise more vertices than there is memory for. */
-static plait_status check_memory(const pli_edge_list *l, plait_error *err) {
-    const double vertices = l->vertices >= 0 ? (double)l->vertices : 0, edges = (double)l->n;
-    const double need = 28 * vertices + 20 * edges, has = (double)pli_memory_bytes();
-    if (need <= has) return PLAIT_OK;
-    return pli_fail(err, PLAIT_ENOMEM, "a graph of %.0f vertices and %.0f edges needs about %.1f GB, and %.1f GB are "
-                    "free", vertices, edges, need / 1e9, has / 1e9);
-}
-
-static plait_status make(plait_edges *e, const pli_edge_list *l, const plait_edges_opts *o, plait_error *err) {
-    numbering    by = { 0 };
-    pairs        p = { 0 };
-    plait_status status = check_memory(l, err);
-    if (status == PLAIT_OK && !make_numbers(l, &by))
-        status = pli_fail(err, PLAIT_ENOMEM, "no memory for the ids of %lld edges", (long long)l->n);
-    e->id = by.id;
-    e->n = by.n;
-    if (status == PLAIT_OK && by.n > (int64_t)UINT32_MAX - 1)
-        status = pli_fail(err, PLAIT_ESHAPE, "%lld vertices: a graph has at most 2^32 - 2", (long long)by.n);
-    if (status == PLAIT_OK) status = make_pairs(e, l, o, &by, &p, err);
-    pli_free(by.number);
-    if (status == PLAIT_OK && !pli_neighbors_make(e->n, p.n, p.from, p.to, p.weight, &e->in))
-        status = pli_fail(err, PLAIT_ENOMEM, "no memory for %lld edges", (long long)p.n);
-    pli_free(p.from);
-    pli_free(p.to);
-    pli_free(p.weight);
-    if (status < 0) return status;
-    see_doubles(e, o->drop_doubles);
-    return finish(e, err);
 }
 
 static plait_status take_opts(const plait_edges_opts *opts, plait_edges_opts *all, plait_error *err) {
@@ -188,14 +175,17 @@ static plait_status take_opts(const plait_edges_opts *opts, plait_edges_opts *al
 
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
 
-static plait_status make_edges(const pli_edge_list *l, const plait_edges_opts *o, plait_edges **out,
+static plait_status make_edges(const origin *of, uint64_t limit, const plait_edges_opts *o, plait_edges **out,
                                plait_error *err) {
     plait_edges *e = pli_calloc(1, sizeof *e);
     if (e == NULL || !pli_edges_ways_make(e)) {
         pli_free(e);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a graph");
     }
-    const plait_status status = make(e, l, o, err);
+    building b = { .edges = e, .opts = o };
+    pli_census_begin(&b.census, limit);
+    const plait_status status = build(&b, of, err);
+    pli_census_free(&b.census);
     if (status < 0) plait_edges_destroy(&e);
     else *out = e;
     return status;
@@ -204,13 +194,14 @@ static plait_status make_edges(const pli_edge_list *l, const plait_edges_opts *o
 plait_status plait_edges_read(const char *path, const plait_edges_opts *opts, plait_edges **edges_out,
                               plait_error *error_out) {
     plait_edges_opts o;
-    pli_edge_list    list;
+    pli_edge_file    file;
     PLI_TRY(PLI_GIVEN(error_out, path));
     PLI_TRY(PLI_GIVEN(error_out, edges_out));
     PLI_TRY(take_opts(opts, &o, error_out));
-    PLI_TRY(pli_edge_list_read(path, o.format, &list, error_out));
-    const plait_status status = make_edges(&list, &o, edges_out, error_out);
-    pli_edge_list_free(&list);
+    PLI_TRY(pli_edge_file_open(path, o.format, &file, error_out));
+    const plait_status status =
+        make_edges(&(origin){ &file, NULL }, SMALL + file.bytes / 16, &o, edges_out, error_out);
+    pli_edge_file_close(&file);
     return status;
 }
 
@@ -231,7 +222,7 @@ plait_status plait_edges_from_memory(int64_t n, const uint64_t *from, const uint
     /* Borrowed for reading: nothing below writes to a list. */
     const pli_edge_list list = { .n = n, .from = (uint64_t *)from, .to = (uint64_t *)to, .weight = (float *)weight,
                                  .vertices = -1 };
-    return make_edges(&list, &o, edges_out, error_out);
+    return make_edges(&(origin){ NULL, &list }, SMALL + 2 * (uint64_t)n, &o, edges_out, error_out);
 }
 
 void plait_edges_destroy(plait_edges **edges) {
@@ -253,7 +244,14 @@ int64_t plait_edges_doubles(const plait_edges *edges) { return edges != NULL ? e
 int     plait_edges_weighted(const plait_edges *edges) { return edges != NULL && edges->in.weight != NULL; }
 
 int64_t plait_edges_find(const plait_edges *edges, uint64_t id) {
-    return edges != NULL ? find(edges->id, edges->n, id) : -1;
+    int64_t low = 0, high = edges != NULL ? edges->n : 0;
+    const int64_t n = high;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (edges->id[middle] < id) low = middle + 1;
+        else high = middle;
+    }
+    return low < n && edges->id[low] == id ? low : -1;
 }
 
 uint64_t plait_edges_id(const plait_edges *edges, int64_t vertex) {

@@ -1,8 +1,9 @@
-/* Compressed rows of one direction of a graph, made by counting: two stable passes, by one end and then by the other,
- * leave each row sorted. See vertex.h. */
+/* Compressed rows of one direction of a graph, made in place by counting: how long each row is, where it begins, and then
+ * each entry to the end of what its row has so far. A transpose of rows in order is sorted by that. See vertex.h. */
+#include "base/sort.h"
 #include "vertex/vertex.h"
 
-static bool make_room(int64_t n, int64_t m, bool weighted, pli_neighbors *h) {
+bool pli_neighbors_room(int64_t n, int64_t m, bool weighted, pli_neighbors *h) {
     *h = (pli_neighbors){ .n = n };
     h->start = pli_calloc((size_t)n + 2, sizeof *h->start);
     h->near = pli_array((size_t)m, sizeof *h->near);
@@ -12,16 +13,15 @@ static bool make_room(int64_t n, int64_t m, bool weighted, pli_neighbors *h) {
     return false;
 }
 
-/* Counts in start[v + 2] became where each row begins, in start[v + 1]; filling moves that to its end. */
-static void add_up(pli_neighbors *h) {
+void pli_neighbors_begin(pli_neighbors *h) {
     for (int64_t v = 0; v < h->n; v++) h->start[v + 2] += h->start[v + 1];
 }
 
 bool pli_neighbors_transpose(const pli_neighbors *of, int64_t n, pli_neighbors *out) {
     const int64_t m = of->start[of->n];
-    if (!make_room(n, m, of->weight != NULL, out)) return false;
+    if (!pli_neighbors_room(n, m, of->weight != NULL, out)) return false;
     for (int64_t k = 0; k < m; k++) out->start[of->near[k] + 2]++;
-    add_up(out);
+    pli_neighbors_begin(out);
     for (int64_t v = 0; v < of->n; v++)
         for (int64_t k = of->start[v]; k < of->start[v + 1]; k++) {
             const int64_t to = out->start[of->near[k] + 1]++;
@@ -31,26 +31,26 @@ bool pli_neighbors_transpose(const pli_neighbors *of, int64_t n, pli_neighbors *
     return true;
 }
 
-bool pli_neighbors_make(int64_t n, int64_t m, const uint32_t *from, const uint32_t *to, const float *weight,
-                        pli_neighbors *out) {
-    pli_neighbors by_from;
-    if (!make_room(n, m, weight != NULL, &by_from)) return false;
-    for (int64_t k = 0; k < m; k++) by_from.start[from[k] + 2]++;
-    add_up(&by_from);
-    for (int64_t k = 0; k < m; k++) {
-        const int64_t at = by_from.start[from[k] + 1]++;
-        by_from.near[at] = to[k];
-        if (weight != NULL) by_from.weight[at] = weight[k];
+bool pli_neighbors_sort(pli_neighbors *h) {
+    int64_t most = 0;
+    for (int64_t v = 0; v < h->n; v++)
+        if (h->start[v + 1] - h->start[v] > most) most = h->start[v + 1] - h->start[v];
+    uint64_t *row = pli_array((size_t)most, sizeof *row);
+    bool      sorted = row != NULL;
+    for (int64_t v = 0; sorted && v < h->n; v++) {
+        const int64_t first = h->start[v], n = h->start[v + 1] - first;
+        for (int64_t i = 0; i < n; i++) row[i] = h->near[first + i];
+        sorted = pli_sort_u64(n, row, h->weight != NULL ? (uint32_t *)(void *)(h->weight + first) : NULL);
+        for (int64_t i = 0; sorted && i < n; i++) h->near[first + i] = (uint32_t)row[i];
     }
-    const bool made = pli_neighbors_transpose(&by_from, n, out);
-    pli_neighbors_free(&by_from);
-    return made;
+    pli_free(row);
+    return sorted;
 }
 
 bool pli_neighbors_join(const pli_neighbors *a, const pli_neighbors *b, pli_neighbors *out) {
     const bool weighted = a->weight != NULL;
     int64_t    k = 0;
-    if (!make_room(a->n, a->start[a->n] + b->start[b->n], weighted, out)) return false;
+    if (!pli_neighbors_room(a->n, a->start[a->n] + b->start[b->n], weighted, out)) return false;
     for (int64_t v = 0; v < a->n; v++) {
         int64_t i = a->start[v], j = b->start[v];
         while (i < a->start[v + 1] || j < b->start[v + 1]) {

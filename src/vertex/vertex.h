@@ -2,6 +2,7 @@
  *
  *     neighbors.c  one direction of a graph as compressed rows; its transpose, its union with another
  *     edges.c      a graph: ids, both ends' degrees, loops and doubles
+ *     census.c     which ids there are, and their numbers
  *     cut.c        which worker has which edge
  *     stream.c     cuts that take one edge after the other: oblivious, hdrf
  *     metis.c      METIS' cuts
@@ -40,9 +41,13 @@ typedef struct pli_neighbors {
     bool      lent;   /* the arrays are another's   */
 } pli_neighbors;
 
-/** Makes rows from edges `from` -> `to` [m], by `to`, each row sorted by `from` and stably. false: no memory. */
-bool pli_neighbors_make(int64_t n, int64_t m, const uint32_t *from, const uint32_t *to, const float *weight,
-                        pli_neighbors *out);
+/** Makes room for m entries. false: no memory. */
+bool pli_neighbors_room(int64_t n, int64_t m, bool weighted, pli_neighbors *h);
+/** start[v + 2] has how many entries the row of v gets. Then start[v + 1] is where the next entry of v goes, and who puts
+ *  one there adds 1 to it: when all are there, it is the row's end. start has room for that. */
+void pli_neighbors_begin(pli_neighbors *h);
+/** Sorts each row, stably. false: no memory. */
+bool pli_neighbors_sort(pli_neighbors *h);
 /** The other direction: each vertex's row lists those in whose rows it stands. They are numbered below `n`. */
 bool pli_neighbors_transpose(const pli_neighbors *of, int64_t n, pli_neighbors *out);
 /** Rows that have the entries of both, in increasing order. */

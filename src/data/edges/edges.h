@@ -2,7 +2,10 @@
  *
  *     file (plain, gzip, zstd) -> format by its first lines -> edges as pairs of ids -> the caller numbers the ids
  *
- *     read.c       opens the file, finds its format; the lists that grow
+ * The text is mapped, a packed one from a temporary file, and each pass hands the edges over some thousand at a time and
+ * lets go of the text behind it. So a pass takes little memory, however long the file is.
+ *
+ *     read.c       opens the file, finds its format, goes through it; the lists that grow
  *     scan.h       words and numbers of a line, with errors that name file and line
  *     snap.c       SNAP's edge lists: FROM TO [WEIGHT] a line, tabs, blanks or commas between, comments # and %
  *     matrix.c     Matrix Market's coordinate form, general or symmetric
@@ -17,21 +20,40 @@
 
 typedef struct pli_edge_list {
     int64_t   n, capacity;   /* edges, in the order of the file            */
+    int64_t   before;        /* of a pass: edges that were handed over before these */
     int64_t   heavy;         /* room of weight                             */
     uint64_t *from, *to;     /* [n]                                        */
     float    *weight;        /* [n]; NULL: the file has none               */
     int64_t   vertices;      /* ids are 1 .. vertices, joined or not; -1: those that edges name */
     bool      undirected;    /* the file says that each edge goes both ways, and lists it once  */
-    bool       both_ways;    /* each edge stands there in both directions                       */
+    bool      both_ways;    /* each edge stands there in both directions                       */
+    const struct pli_edge_pass *pass; /* NULL: the list has all                                 */
 } pli_edge_list;
 
-/** Reads the file. format: as in plait_edges_opts. Errors: EIO, ENOMEM, ENAME the format; EFORMAT, with file and line,
- *  what is no edge; ESHAPE more than 2^32 - 2 edges. Not collective, any thread. */
-plait_status pli_edge_list_read(const char *path, const char *format, pli_edge_list *list, plait_error *err);
-/** The same from text in memory [bytes]. */
+/* Takes the next edges, which it must not keep. After an error the pass ends with it. */
+typedef plait_status pli_edges_take_fn(void *user, const pli_edge_list *next, plait_error *err);
+
+/* An open file. */
+typedef struct pli_edge_file {
+    struct pli_sources *sources;
+    const char         *path, *format;
+    size_t              bytes; /* unpacked */
+} pli_edge_file;
+
+/** Opens the file. format: as in plait_edges_opts; both texts are borrowed. Errors: EIO, ENOMEM, EINVAL it is not one
+ *  file, EFORMAT. Not collective, any thread. */
+plait_status pli_edge_file_open(const char *path, const char *format, pli_edge_file *file, plait_error *err);
+/** Goes through the file from the front. take is called once more at the end, perhaps without edges; what it sees beside
+ *  the edges is the same in each call. Errors: ENOMEM, ENAME the format; EFORMAT, with file and line, what is no edge, or
+ *  the file was written to; ESHAPE more than 2^32 - 2 edges; those of take. */
+plait_status pli_edge_file_pass(const pli_edge_file *file, pli_edges_take_fn *take, void *user, plait_error *err);
+void         pli_edge_file_close(pli_edge_file *file);
+/** Reads text in memory [bytes] into one list. Errors: those of a pass. */
 plait_status pli_edge_list_parse(const char *name, const char *text, size_t bytes, const char *format,
                                  pli_edge_list *list, plait_error *err);
 void         pli_edge_list_free(pli_edge_list *list);
+/** How many edges were read so far. */
+static inline int64_t pli_edge_list_all(const pli_edge_list *list) { return list->before + list->n; }
 
 /* --- what the formats call ---------------------------------------------------------------------------------------- */
 

@@ -47,8 +47,8 @@ plait_status pli_edges_matrix(pli_scan *s, pli_edge_list *list) {
     list->vertices = (int64_t)rows;
     pli_scan_next(s);
     while (pli_scan_line(s, "%")) PLI_TRY(read_entry(s, list, weighted));
-    if ((uint64_t)list->n != entries)
+    if ((uint64_t)pli_edge_list_all(list) != entries)
         return pli_fail(s->err, PLAIT_EFORMAT, "%s: its head promises %" PRIu64 " entries, and it has %" PRId64
-                        ": the file is cut, or its head is wrong", s->name, entries, list->n);
+                        ": the file is cut, or its head is wrong", s->name, entries, pli_edge_list_all(list));
     return PLAIT_OK;
 }

@@ -45,10 +45,11 @@ plait_status pli_edges_metis(pli_scan *s, pli_edge_list *list) {
         if (*s->at == '%') continue;
         PLI_TRY(read_vertex(s, list, &h, ++v));
     }
-    if (v < h.vertices || list->n % 2 != 0 || (uint64_t)list->n / 2 != h.edges)
+    const int64_t all = pli_edge_list_all(list);
+    if (v < h.vertices || all % 2 != 0 || (uint64_t)all / 2 != h.edges)
         return pli_fail(s->err, PLAIT_EFORMAT, "%s: its head promises %" PRIu64 " vertices and %" PRIu64 " edges, each "
                         "in the lines of both of its ends, and it has %" PRIu64 " lines with %" PRId64 " neighbors",
-                        s->name, h.vertices, h.edges, v, list->n);
+                        s->name, h.vertices, h.edges, v, all);
     if (pli_scan_line(s, "%")) return pli_scan_bad(s, "expected the end of the file behind the last vertex");
     return PLAIT_OK;
 }

@@ -28,18 +28,40 @@ plait_status pli_scan_bad(const pli_scan *s, const char *what) {
 
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
+/* Edges that are handed over together; text that is let go of together. */
+enum { TOGETHER = 1 << 14, BEHIND = 4 << 20 };
+
+struct pli_edge_pass {
+    pli_edges_take_fn *take;
+    void              *user;
+    const pli_source  *source;
+    const pli_scan    *scan;
+    size_t            *dropped; /* bytes of the source */
+};
+
+static plait_status hand_over(const struct pli_edge_pass *p, pli_edge_list *list, plait_error *err) {
+    const size_t at = (size_t)(p->scan->at - p->source->data);
+    PLI_TRY(p->take(p->user, list, err));
+    list->before += list->n;
+    list->n = 0;
+    if (at - *p->dropped < BEHIND) return PLAIT_OK;
+    pli_source_drop(p->source, *p->dropped, at);
+    *p->dropped = pli_drop_again(at);
+    return PLAIT_OK;
+}
+
 plait_status pli_edge_list_add(pli_scan *s, pli_edge_list *list, uint64_t from, uint64_t to, bool weighted,
                                float weight) {
+    if (list->pass != NULL && list->n == TOGETHER) PLI_TRY(hand_over(list->pass, list, s->err));
     if (list->n == list->capacity) {
         int64_t room[2] = { list->capacity, list->capacity };
-        if (list->n >= (int64_t)UINT32_MAX - 1)
-            return pli_fail(s->err, PLAIT_ESHAPE, "%s:%" PRId64 ": a graph has at most 2^32 - 2 edges", s->name,
-                            s->line);
         if (!pli_grow((void **)&list->from, &room[0], list->n + 1, sizeof *list->from) ||
             !pli_grow((void **)&list->to, &room[1], list->n + 1, sizeof *list->to))
             return pli_fail(s->err, PLAIT_ENOMEM, "%s:%" PRId64 ": no memory for more edges", s->name, s->line);
         list->capacity = room[1];
     }
+    if (pli_edge_list_all(list) >= (int64_t)UINT32_MAX - 1)
+        return pli_fail(s->err, PLAIT_ESHAPE, "%s:%" PRId64 ": a graph has at most 2^32 - 2 edges", s->name, s->line);
     if (weighted && !pli_grow((void **)&list->weight, &list->heavy, list->n + 1, sizeof *list->weight))
         return pli_fail(s->err, PLAIT_ENOMEM, "%s:%" PRId64 ": no memory for weights", s->name, s->line);
     list->from[list->n] = from;
@@ -80,34 +102,50 @@ static plait_status choose(const pli_scan *s, const char *name, const struct for
     return pli_fail_unknown(s->err, "format of edges", name, names, FORMATS);
 }
 
+static plait_status read_all(pli_scan *s, const char *format, pli_edge_list *list) {
+    const struct format *by = NULL;
+    PLI_TRY(choose(s, format, &by));
+    PLI_TRY(by->read(s, list));
+    if (pli_edge_list_all(list) > 0 || list->vertices > 0) return PLAIT_OK;
+    return pli_fail(s->err, PLAIT_EFORMAT, "%s: it has no edge", s->name);
+}
+
 plait_status pli_edge_list_parse(const char *name, const char *text, size_t bytes, const char *format,
                                  pli_edge_list *list, plait_error *err) {
     const unsigned char *at = (const unsigned char *)text;
     pli_scan             s = { name, at, at + bytes, 1, err };
-    const struct format *by = NULL;
     *list = (pli_edge_list){ .vertices = -1 };
-    plait_status status = choose(&s, format, &by);
-    if (status == PLAIT_OK) status = by->read(&s, list);
-    if (status == PLAIT_OK && list->n == 0 && list->vertices <= 0)
-        status = pli_fail(err, PLAIT_EFORMAT, "%s: it has no edge", name);
+    const plait_status status = read_all(&s, format, list);
     if (status < 0) pli_edge_list_free(list);
     return status;
 }
 
-plait_status pli_edge_list_read(const char *path, const char *format, pli_edge_list *list, plait_error *err) {
-    pli_sources *sources = NULL;
-    *list = (pli_edge_list){ 0 };
-    plait_status status = pli_sources_open(&path, 1, 0, false, &sources, err);
-    if (status < 0) return status;
-    if (sources->n != 1) {
-        status = pli_fail(err, PLAIT_EINVAL, "%s: a graph is one file, and these are %" PRId64, path, sources->n);
-    } else {
-        const pli_source *source = &sources->source[0];
-        status = pli_edge_list_parse(source->path, (const char *)source->data + source->begin,
-                                     source->bytes - source->begin, format, list, err);
-        if (status == PLAIT_OK) status = pli_sources_check(sources, err);
-        if (status < 0) pli_edge_list_free(list);
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+plait_status pli_edge_file_open(const char *path, const char *format, pli_edge_file *file, plait_error *err) {
+    *file = (pli_edge_file){ .path = path, .format = format };
+    PLI_TRY(pli_sources_open(&path, 1, 0, false, &file->sources, err));
+    if (file->sources->n == 1) {
+        file->bytes = file->sources->source[0].bytes;
+        return PLAIT_OK;
     }
-    pli_sources_release(&sources);
+    pli_fail(err, PLAIT_EINVAL, "%s: a graph is one file, and these are %" PRId64, path, file->sources->n);
+    pli_edge_file_close(file);
+    return err->code;
+}
+
+plait_status pli_edge_file_pass(const pli_edge_file *file, pli_edges_take_fn *take, void *user, plait_error *err) {
+    const pli_source *source = &file->sources->source[0];
+    size_t            dropped = 0;
+    pli_scan          s = { source->path, source->data + source->begin, source->data + source->bytes, 1, err };
+    const struct pli_edge_pass pass = { take, user, source, &s, &dropped };
+    pli_edge_list              list = { .vertices = -1, .pass = &pass };
+    plait_status               status = read_all(&s, file->format, &list);
+    if (status == PLAIT_OK) status = hand_over(&pass, &list, err);
+    if (status == PLAIT_OK) status = pli_sources_check(file->sources, err);
+    pli_source_drop(source, dropped, source->bytes);
+    pli_edge_list_free(&list);
     return status;
 }
+
+void pli_edge_file_close(pli_edge_file *file) { pli_sources_release(&file->sources); }
