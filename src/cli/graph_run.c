@@ -355,6 +355,7 @@ static plait_status run(shared *s, plait_error *err) {
 static void keep_little(void) {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, 8 << 20); /* else what each superstep frees would go back, too */
 #endif
 }
 

@@ -28,6 +28,8 @@
 
 #include <math.h>
 
+#include "tensor/tensor.h"
+
 /* A value: the belief [labels], then for each neighbor, by increasing number, the message to it [labels]. */
 static const double *message_to(const pli_beliefs *b, const void *value, int64_t slot) {
     return (const double *)value + (1 + slot) * b->labels;
@@ -44,7 +46,9 @@ static double largest(int32_t n, const double *x) {
 static void normalise(int32_t n, const double *log, double *share) {
     const double most = largest(n, log);
     double       sum = 0;
-    for (int32_t i = 0; i < n; i++) sum += share[i] = exp(log[i] - most);
+    for (int32_t i = 0; i < n; i++) share[i] = log[i] - most;
+    pli_kernels_get()->exp_f64(n, share, share);
+    for (int32_t i = 0; i < n; i++) sum += share[i];
     for (int32_t i = 0; i < n; i++) share[i] /= sum;
 }
 
@@ -57,7 +61,7 @@ static bool is_tame(int32_t n, const double *x, double most, double cost) {
     return tame;
 }
 
-/* The logarithm of share[i] + unlike * (the sum of the other shares). Nothing is subtracted, so nothing cancels. */
+/* share[i] + unlike * (the sum of the other shares). Nothing is subtracted, so nothing cancels. */
 static void sum_tame(int32_t n, const double *share, double unlike, double *message) {
     double sum = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -66,7 +70,7 @@ static void sum_tame(int32_t n, const double *share, double unlike, double *mess
     }
     sum = 0;
     for (int32_t i = n - 1; i >= 0; i--) {
-        message[i] = log(share[i] + unlike * (message[i] + sum));
+        message[i] = share[i] + unlike * (message[i] + sum);
         sum += share[i];
     }
 }
@@ -109,15 +113,40 @@ static double log_of_sum(double a, double b) {
 }
 
 static void sum_labels(int32_t n, double cost, const double *held, double *message) {
-    const double most = largest(n, held);
-    double       room[PLI_BELIEF_LABELS];
-    if (is_tame(n, held, most, cost)) {
-        for (int32_t i = 0; i < n; i++) room[i] = exp(held[i] - most);
-        sum_tame(n, room, exp(-cost), message);
-        return;
-    }
+    double room[PLI_BELIEF_LABELS];
     sum_others(n, held, room);
     for (int32_t i = 0; i < n; i++) message[i] = log_of_sum(held[i], room[i] - cost);
+}
+
+/* A vertex's messages, made together. */
+typedef struct messages {
+    int64_t  n;
+    double   cost[PLI_VERTEX_MOST]; /* of each message's edge            */
+    double   held[PLI_VERTEX_MOST]; /* [n][labels]                       */
+    double   made[PLI_VERTEX_MOST]; /* [n][labels]                       */
+    double   share[PLI_VERTEX_MOST];
+    bool     tame[PLI_VERTEX_MOST];
+} messages;
+
+/* Exponentials and logarithms take most of the time. They go by the kernels' vectors, those of all messages at once. */
+static void sum_all(int32_t labels, messages *m) {
+    const pli_kernels *k = pli_kernels_get();
+    double             last = NAN, unlike = 0;
+    for (int64_t i = 0; i < m->n; i++) {
+        const double *held = m->held + i * labels, most = largest(labels, held);
+        m->tame[i] = is_tame(labels, held, most, m->cost[i]);
+        for (int32_t a = 0; a < labels; a++) m->share[i * labels + a] = m->tame[i] ? held[a] - most : 0;
+    }
+    k->exp_f64(m->n * labels, m->share, m->share);
+    for (int64_t i = 0; i < m->n; i++) {
+        double *made = m->made + i * labels;
+        if (m->tame[i] && m->cost[i] != last) unlike = exp(-(last = m->cost[i]));
+        if (m->tame[i]) sum_tame(labels, m->share + i * labels, unlike, made);
+        for (int32_t a = 0; !m->tame[i] && a < labels; a++) made[a] = 1;
+    }
+    k->log_f64(m->n * labels, m->made, m->made);
+    for (int64_t i = 0; i < m->n; i++)
+        if (!m->tame[i]) sum_labels(labels, m->cost[i], m->held + i * labels, m->made + i * labels);
 }
 
 static void take_largest(int32_t n, double cost, const double *held, double *message) {
@@ -126,12 +155,15 @@ static void take_largest(int32_t n, double cost, const double *held, double *mes
     for (int32_t i = 0; i < n; i++) message[i] = held[i] > other[i] - cost ? held[i] : other[i] - cost;
 }
 
-/* The message of one who holds this, along an edge with this cost. */
-static void make_message(const pli_beliefs *b, double cost, const double *held, double *message) {
-    if (b->most_probable) take_largest(b->labels, cost, held, message);
-    else sum_labels(b->labels, cost, held, message);
-    const double most = largest(b->labels, message);
-    for (int32_t i = 0; i < b->labels; i++) message[i] -= most;
+static void make_messages(const pli_beliefs *b, messages *m) {
+    const int32_t labels = b->labels;
+    for (int64_t i = 0; b->most_probable && i < m->n; i++)
+        take_largest(labels, m->cost[i], m->held + i * labels, m->made + i * labels);
+    if (!b->most_probable) sum_all(labels, m);
+    for (int64_t i = 0; i < m->n; i++) {
+        const double most = largest(labels, m->made + i * labels);
+        for (int32_t a = 0; a < labels; a++) m->made[i * labels + a] -= most;
+    }
 }
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
@@ -141,15 +173,17 @@ static void begin(void *user, const plait_vertex *v, void *value) {
     normalise(b->labels, b->prior + v->index * b->labels, value); /* and all messages say nothing: 0 */
 }
 
-/* Sets new numbers [n], and says how much the one that changes most has changed. */
+/* Sets new numbers [n], and says how much the one that changes most has changed; NaN if that is no finite number for one
+ * of them. */
 static double replace(int32_t n, const double *new, double *old) {
-    double most = 0;
+    double most = 0, odd = 0; /* 0, or NaN */
     for (int32_t i = 0; i < n; i++) {
         const double change = fabs(new[i] - old[i]);
-        if (change > most || isnan(change)) most = change;
+        most = change > most ? change : most;
+        odd += change - change;
         old[i] = new[i];
     }
-    return most;
+    return most + odd;
 }
 
 /* An edge that stands there twice, or is a loop, does not count: the next edge that does, from k on. */
@@ -163,8 +197,9 @@ static double update(void *user, const plait_vertex *v, int64_t n, const plait_v
     const pli_beliefs *b = ((const pli_vertex_choice *)user)->own;
     const int32_t      labels = b->labels;
     const int64_t      first = b->simple->start[v->index];
-    double            *belief = value, all[PLI_BELIEF_LABELS], held[PLI_BELIEF_LABELS], new[PLI_BELIEF_LABELS];
+    double            *belief = value, all[PLI_BELIEF_LABELS], new[PLI_BELIEF_LABELS];
     int64_t            slot = 0;
+    messages           m;
     memcpy(all, b->prior + v->index * labels, (size_t)labels * sizeof *all);
     for (int64_t k = next_neighbor(v, n, edge, 0); k < n; k = next_neighbor(v, n, edge, k + 1)) {
         const double *told = message_to(b, edge[k].told, b->back[first + slot++]);
@@ -172,15 +207,15 @@ static double update(void *user, const plait_vertex *v, int64_t n, const plait_v
     }
     normalise(labels, all, new);
     double most = replace(labels, new, belief);
-    slot = 0;
+    m.n = 0;
     for (int64_t k = next_neighbor(v, n, edge, 0); k < n; k = next_neighbor(v, n, edge, k + 1)) {
-        const double *told = message_to(b, edge[k].told, b->back[first + slot]);
-        for (int32_t i = 0; i < labels; i++) held[i] = all[i] - told[i];
-        make_message(b, b->smoothing * (double)edge[k].weight, held, new);
-        const double change = replace(labels, new, belief + (1 + slot++) * labels);
-        if (change > most || isnan(change)) most = change;
+        const double *told = message_to(b, edge[k].told, b->back[first + m.n]);
+        for (int32_t i = 0; i < labels; i++) m.held[m.n * labels + i] = all[i] - told[i];
+        m.cost[m.n++] = b->smoothing * (double)edge[k].weight;
     }
-    return most;
+    make_messages(b, &m);
+    const double change = replace((int32_t)m.n * labels, m.made, belief + labels);
+    return change > most || isnan(change) ? change : most;
 }
 
 plait_status pli_beliefs_make(const pli_vertex_choice *choice, plait_vertex_program *p, plait_error *err) {
