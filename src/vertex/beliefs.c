@@ -173,8 +173,8 @@ static void begin(void *user, const plait_vertex *v, void *value) {
     normalise(b->labels, b->prior + v->index * b->labels, value); /* and all messages say nothing: 0 */
 }
 
-/* Sets new numbers [n], and says how much the one that changes most has changed; NaN if that is no finite number for one
- * of them. */
+/* Sets new numbers [n], and says how much the one that changes most has changed; NaN if that is no finite number for
+ * one of them. */
 static double replace(int32_t n, const double *new, double *old) {
     double most = 0, odd = 0; /* 0, or NaN */
     for (int32_t i = 0; i < n; i++) {

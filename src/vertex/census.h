@@ -1,8 +1,8 @@
 /* vertex/census.h - the ids of a graph: who is there, how many edges come to each and leave it, and which number each
  * gets. The first pass over the edges counts; then ids get numbers, in order; further passes look them up.
  *
- * Small ids have a place in a table by id, others in a hash table. How much memory that takes follows from the number of
- * vertices, and not from that of edges: a graph's edges need not be there all at once. */
+ * Small ids have a place in a table by id, others in a hash table. How much memory that takes follows from the number
+ * of vertices, and not from that of edges: a graph's edges need not be there all at once. */
 #ifndef PLI_VERTEX_CENSUS_H
 #define PLI_VERTEX_CENSUS_H
 

@@ -1,5 +1,6 @@
-/* Compressed rows of one direction of a graph, made in place by counting: how long each row is, where it begins, and then
- * each entry to the end of what its row has so far. A transpose of rows in order is sorted by that. See vertex.h. */
+/* Compressed rows of one direction of a graph, made in place by counting: how long each row is, where it begins, and
+ * then each entry to the end of what its row has so far. A transpose of rows in order is sorted by that. See vertex.h.
+ */
 #include "base/sort.h"
 #include "vertex/vertex.h"
 

@@ -6,6 +6,12 @@ static inline bool has(const plait_vertex_cut *cut, int32_t p, int64_t k) {
     return cut->part == NULL || cut->part[k] == p;
 }
 
+/* A part that reads most vertices reads all: ranges of a table are read without keys, and often without a copy. */
+static void number_all(int64_t n, uint32_t *local, pli_part *part) {
+    part->n = n;
+    for (int64_t v = 0; v < n; v++) local[v] = (uint32_t)v + 1;
+}
+
 /* Numbers the vertices that the part has edges of, or owns. local [vertices] gets their numbers + 1, or 0. */
 static bool number(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges, pli_part *part) {
     const pli_neighbors *h = &cut->rows;
@@ -15,6 +21,12 @@ static bool number(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int6
         for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
             if (has(cut, p, k)) local[v] = local[h->near[k]] = 1, ++*edges;
     for (int64_t v = 0; v < h->n; v++) part->n += local[v];
+    part->owned = cut->first[p + 1] - cut->first[p];
+    if (cut->part == NULL && part->n > h->n / 2) {
+        number_all(h->n, local, part);
+        part->own = cut->first[p];
+        return true;
+    }
     part->key = pli_array((size_t)part->n, sizeof *part->key);
     if (part->key == NULL) return false;
     uint32_t next = 0;
@@ -24,7 +36,6 @@ static bool number(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int6
         part->key[next++] = (uint64_t)v;
         local[v] = next;
     }
-    part->owned = cut->first[p + 1] - cut->first[p];
     return true;
 }
 
@@ -38,7 +49,7 @@ static bool copy_rows(const plait_vertex_cut *cut, int32_t p, const uint32_t *lo
     if (h->weight != NULL) r->weight = pli_array((size_t)edges, sizeof *r->weight);
     if (r->start == NULL || r->near == NULL || (h->weight != NULL && r->weight == NULL)) return false;
     for (int64_t i = 0; i < part->n; i++) {
-        const int64_t v = (int64_t)part->key[i];
+        const int64_t v = pli_part_vertex(part, i);
         const bool    here = cut->part != NULL || (v >= cut->first[p] && v < cut->first[p + 1]);
         for (int64_t k = h->start[v]; here && k < h->start[v + 1]; k++) {
             if (!has(cut, p, k)) continue;

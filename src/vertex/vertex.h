@@ -43,8 +43,8 @@ typedef struct pli_neighbors {
 
 /** Makes room for m entries. false: no memory. */
 bool pli_neighbors_room(int64_t n, int64_t m, bool weighted, pli_neighbors *h);
-/** start[v + 2] has how many entries the row of v gets. Then start[v + 1] is where the next entry of v goes, and who puts
- *  one there adds 1 to it: when all are there, it is the row's end. start has room for that. */
+/** start[v + 2] has how many entries the row of v gets. Then start[v + 1] is where the next entry of v goes, and who
+ *  puts one there adds 1 to it: when all are there, it is the row's end. start has room for that. */
 void pli_neighbors_begin(pli_neighbors *h);
 /** Sorts each row, stably. false: no memory. */
 bool pli_neighbors_sort(pli_neighbors *h);
@@ -95,8 +95,8 @@ struct plait_vertex_cut {
     double             replication, imbalance;
 };
 
-/** The most shards of a table of all vertices' values (plait_table_opts.shards): so many that what a worker reads of a
- *  shard is 1 KiB or more on average. A thousand workers and a thousand shards would send a million messages a clock. */
+/** The most shards of a table of all vertices' values (plait_table_opts.shards): so many that what a worker reads of
+ *  a shard is 1 KiB or more on average. A thousand workers and shards would send a million messages a clock. */
 int32_t pli_cut_shards(const plait_vertex_cut *cut, size_t value_bytes);
 /** Each gives each edge of cut->rows a part. Errors: ENOMEM; of METIS also EMODULE, and ESHAPE a graph too large. */
 plait_status pli_cut_metis(plait_vertex_cut *cut, plait_error *err);
@@ -105,7 +105,7 @@ plait_status pli_cut_stream(plait_vertex_cut *cut, bool by_degree, plait_error *
 /* --- part.c ------------------------------------------------------------------------------------------------------- */
 
 typedef struct pli_part {
-    int64_t       n;     /* vertices that the part reads or owns                       */
+    int64_t       n;     /* vertices that the part reads or owns, or all               */
     uint64_t     *key;   /* [n] their numbers, increasing; NULL: all, 0 .. n - 1       */
     int64_t       own, owned; /* local numbers of those that it owns: own .. own + owned - 1 */
     bool          whole; /* every row that a worker owns is whole: nobody else has edges of it */

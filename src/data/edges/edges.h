@@ -2,7 +2,7 @@
  *
  *     file (plain, gzip, zstd) -> format by its first lines -> edges as pairs of ids -> the caller numbers the ids
  *
- * The text is mapped, a packed one from a temporary file, and each pass hands the edges over some thousand at a time and
+ * The text is mapped, a packed one from a temporary file. Each pass hands the edges over some thousand at a time, and
  * lets go of the text behind it. So a pass takes little memory, however long the file is.
  *
  *     read.c       opens the file, finds its format, goes through it; the lists that grow
@@ -43,9 +43,9 @@ typedef struct pli_edge_file {
 /** Opens the file. format: as in plait_edges_opts; both texts are borrowed. Errors: EIO, ENOMEM, EINVAL it is not one
  *  file, EFORMAT. Not collective, any thread. */
 plait_status pli_edge_file_open(const char *path, const char *format, pli_edge_file *file, plait_error *err);
-/** Goes through the file from the front. take is called once more at the end, perhaps without edges; what it sees beside
- *  the edges is the same in each call. Errors: ENOMEM, ENAME the format; EFORMAT, with file and line, what is no edge, or
- *  the file was written to; ESHAPE more than 2^32 - 2 edges; those of take. */
+/** Goes through the file from the front. take is called once more at the end, perhaps without edges; what it sees
+ *  beside the edges is the same in each call. Errors: ENOMEM, ENAME the format; EFORMAT, with file and line, what is no
+ *  edge, or the file was written to; ESHAPE more than 2^32 - 2 edges; those of take. */
 plait_status pli_edge_file_pass(const pli_edge_file *file, pli_edges_take_fn *take, void *user, plait_error *err);
 void         pli_edge_file_close(pli_edge_file *file);
 /** Reads text in memory [bytes] into one list. Errors: those of a pass. */
