@@ -3,9 +3,10 @@
  * Servers are the ranks that hold shards: the job's server ranks where it has some, else the workers' own. A dense
  * table is cut into contiguous ranges whose numbers of rows differ by at most one, of at least 4 KiB of values each,
  * and not in more than its options say. If it has fewer shards than there are servers, its shape chooses the first
- * server. So small tables spread, and tables of equal shape, which a server function may see side by side, have the same
- * servers. A sparse table has a shard on every server, and a key's shard comes from its hash's upper bits (the lower
- * ones choose the slot in the shard's own map; using them twice would crowd that map). A local table has one shard. */
+ * server. So small tables spread, and tables of equal shape, which a server function may see side by side, have the
+ * same servers. A sparse table has a shard on every server, and a key's shard comes from its hash's upper bits (the
+ * lower ones choose the slot in the shard's own map; using them twice would crowd that map). A local table has one
+ * shard. */
 #ifndef PLI_TABLE_PLACEMENT_H
 #define PLI_TABLE_PLACEMENT_H
 
