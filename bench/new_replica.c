@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
     plait_comm_opts_init(&opts);
     opts.transport = "mpi";
     if (size == NULL || atoi(size) < 4 || b.mb < 1 || b.mb > MB_MAX || b.killed < 0 || b.killed > 2) {
-        fprintf(stderr, "usage: mpirun --with-ft ulfm -n 4 new_replica [MB [KILLED [CONSISTENCY]]], KILLED 0, 1 or 2\n");
+        fprintf(stderr, "usage: mpirun --with-ft ulfm -n 4 new_replica [MB [0|1|2 [CONSISTENCY]]]\n");
         return 2;
     }
     if (plait_comm_run(&opts, body, &b, &err) < 0) {
