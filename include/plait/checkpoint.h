@@ -101,8 +101,9 @@ PLAIT_API plait_status plait_checkpoint_read(plait_checkpoint *checkpoint, const
 PLAIT_API plait_status plait_checkpoint_restore(plait_checkpoint *checkpoint, plait_table *table, const char *name);
 
 /** The same into a job that goes on, at any clock: zeroes the table (plait_table_zero) and restores what was saved of
- *  it, the rule's state included. The job keeps its clock, and with it what rules take from that: a schedule's step
- *  sizes, adam's corrections. At a clock's edge: before the caller's first inc to the table in its clock, by all workers in the same clock. Errors: those of restore,
+ *  it, the rule's state included. The job keeps its clock, and with it what rules take from that: a schedule's step sizes, adam's
+ *  corrections. At a clock's edge:
+ *  before the caller's first inc to the table in its clock, by all workers in the same clock. Errors: those of restore,
  *  but for the clocks, and of plait_table_zero. After EMISMATCH, EREFUSED and EINVAL the table is as it was; after
  *  ECHECKSUM and EIO parts of it are zeros (plait_checkpoint_open without a folder checks all bytes beforehand).
  *  Collective like restore. */

@@ -21,7 +21,6 @@ src/cli/cv_folds.c               data: a text's windows, which are no rows of th
 src/learn/bayes/                 data: features that grow by key; a model's form
 src/learn/factors/               data: no users and items; one option's own words
 src/learn/keep/resume.c          what a checkpoint holds
-src/learn/keep/session_keep.c    a call for variables that are not in this part
 src/learn/model/                 what a model cannot do
 src/learn/kmeans/                data: features that grow by key
 src/learn/linear/                data: features that grow by key; a model's form
