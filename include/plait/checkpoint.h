@@ -101,9 +101,9 @@ PLAIT_API plait_status plait_checkpoint_read(plait_checkpoint *checkpoint, const
 PLAIT_API plait_status plait_checkpoint_restore(plait_checkpoint *checkpoint, plait_table *table, const char *name);
 
 /** The same into a job that goes on, at any clock: zeroes the table (plait_table_zero) and restores what was saved of
- *  it, the rule's state included. The job keeps its clock, and with it what rules take from that: a schedule's step sizes, adam's
- *  corrections. At a clock's edge:
- *  before the caller's first inc to the table in its clock, by all workers in the same clock. Errors: those of restore,
+ *  it, the rule's state included. The job keeps its clock, and with it what rules take from that: a schedule's step
+ *  sizes, adam's corrections. At a clock's edge: before the caller's first inc to the table in its clock, by all
+ *  workers in the same clock. Errors: those of restore,
  *  but for the clocks, and of plait_table_zero. After EMISMATCH, EREFUSED and EINVAL the table is as it was; after
  *  ECHECKSUM and EIO parts of it are zeros (plait_checkpoint_open without a folder checks all bytes beforehand).
  *  Collective like restore. */
@@ -115,8 +115,7 @@ PLAIT_API plait_status plait_checkpoint_load(plait_checkpoint *checkpoint, plait
  *  variable W of shape [n, rest] is saved as a table is that has no rule: its values are the tensor "W.values" of n
  *  rows, so each may be read and loaded as the other. clock: the program's count, which names the folder. variables
  *  NULL: all, and n is ignored. No run that calls inc is under way. Errors: EINVAL no such variable, or one that is
- *  given twice, or clock < 0; EREFUSED of a cut session, which lacks the other parts' variables, if one of these is
- *  asked for; EIO, ENOSPACE: earlier checkpoints are unchanged; ENOMEM. Not collective: one process writes. */
+ *  given twice, or clock < 0, or all of a cut session, which has those of its own part alone; EIO, ENOSPACE: earlier checkpoints are unchanged; ENOMEM. Not collective: one process writes. */
 PLAIT_API plait_status plait_checkpoint_save_session(plait_session *session, int32_t n, const int32_t *variables,
                                                      int64_t clock, const plait_checkpoint_opts *opts,
                                                      plait_error *error_out);

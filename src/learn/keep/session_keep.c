@@ -139,12 +139,12 @@ plait_status plait_checkpoint_save_session(plait_session *session, int32_t n, co
     if (own.dir == NULL) return pli_fail(error_out, PLAIT_EINVAL, "%s: opts->dir is NULL", __func__);
     if (own.keep < 1 || clock < 0 || (variables != NULL && n < 0))
         return pli_fail(error_out, PLAIT_EINVAL,
-                        "%s: opts->keep is %d, of %d variables, in clock %" PRId64 "; expected 1 or more, and 0 or more",
-                        __func__, (int)own.keep, (int)n, clock);
+                        "%s: opts->keep is %d, of %d variables, in clock %" PRId64 "; expected 1 or more, and 0 or "
+                        "more", __func__, (int)own.keep, (int)n, clock);
     if (variables == NULL && session->cut.parts > 1)
-        return pli_fail(error_out, PLAIT_EREFUSED,
-                        "all variables of a session of one part of %d are refused: it lacks those of the others; name "
-                        "those of its part", session->cut.parts);
+        return pli_fail(error_out, PLAIT_EINVAL,
+                        "%s: variables is NULL, but a session of one of %d parts lacks those of the others; name those "
+                        "of its part", __func__, session->cut.parts);
     saving s = { .session = session, .n = variables != NULL ? n : (int32_t)session->graph->n_variables, .opts = &own,
                  .err = error_out };
     plait_status status = choose(&s, variables);

@@ -146,7 +146,8 @@ plait_status pli_stages_anew(const pli_run *run, const double *seconds, int32_t 
                              double *gain_out);
 /** The same for a net whose nodes have these places, `chunks` parts a rank (suit.c). */
 plait_status pli_placed_anew(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows,
-                             const int32_t *place, const double *seconds, int32_t *place_out, pli_text *text, double *gain_out);
+                             const int32_t *place, const double *seconds, int32_t *place_out, pli_text *text,
+                             double *gain_out);
 /** How long this rank has waited for the others of its replica, since the sessions were made; stages NULL: 0. */
 uint64_t     pli_stages_waited_ns(const pli_stages *stages);
 /** The same of a channel (comm_channel.c). */

@@ -149,8 +149,8 @@ static void tell_job(const pli_audit *audit, pli_text *text) {
     pli_text_add(text, "%s\n", audit->places > 1 ? " with two replicas" : "");
     tell_dead(audit, text);
     if (has_fellows(audit))
-        pli_text_add(text,
-                     "  each rank ends its clocks together with its fellows in other groups, and stands in with them\n");
+        pli_text_add(text, "  each rank ends its clocks together with its fellows in other groups, and stands in with "
+                           "them\n");
     for (int64_t t = 0; is_judged(audit) && t < audit->tables; t++)
         if (audit->table[t].known) add_table(audit, &audit->table[t], text);
 }
