@@ -115,7 +115,8 @@ PLAIT_API plait_status plait_checkpoint_load(plait_checkpoint *checkpoint, plait
  *  variable W of shape [n, rest] is saved as a table is that has no rule: its values are the tensor "W.values" of n
  *  rows, so each may be read and loaded as the other. clock: the program's count, which names the folder. variables
  *  NULL: all, and n is ignored. No run that calls inc is under way. Errors: EINVAL no such variable, or one that is
- *  given twice, or clock < 0, or all of a cut session, which has those of its own part alone; EIO, ENOSPACE: earlier checkpoints are unchanged; ENOMEM. Not collective: one process writes. */
+ *  given twice, or clock < 0, or all of a cut session, which has those of its own part alone; EIO, ENOSPACE: earlier
+ *  checkpoints are unchanged; ENOMEM. Not collective: one process writes. */
 PLAIT_API plait_status plait_checkpoint_save_session(plait_session *session, int32_t n, const int32_t *variables,
                                                      int64_t clock, const plait_checkpoint_opts *opts,
                                                      plait_error *error_out);

@@ -7,8 +7,8 @@
  * clock begins:
  *
  *     tables   go to the ranks of their new stage, with the rule's state (handover.h)
- *     stages   each rank has the nodes of its new part (interleaved: of its new two); groups and the channel stay, since
- *              ranks keep their stages
+ *     stages   each rank has the nodes of its new part (interleaved: of its new two); groups and the channel stay,
+ *              since ranks keep their stages
  *     session  made anew, since a plan has its sends and receives from the cut
  *
  * No micro-batch is under way at a clock's edge, and places change no bit of what is learnt, so a run whose layers move
