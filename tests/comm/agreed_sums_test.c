@@ -2,11 +2,11 @@
  * others hear of it at any later one, and a worker comes back to its machine whenever it likes. Ranks are cut off, too:
  * the others take them for dead, but they go on, and what is on its way to them and from them arrives.
  *
- * Rank h has an item; to each step it gives a vector in which the item is 1, and the same as a list, and as a message to
- * each other. When a step ends, each item must be 1 in the sum, in the lists together, and in what the others had for
- * the rank together with its own: it is in no part twice, and in none that counts is it missing, on ranks that are cut
- * off as well. What comes in a message was meant for who gets it. All other living ranks end all steps. A failing seed
- * is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n. */
+ * Rank h has an item; to each step it gives a vector in which the item is 1, and the same as a list, and as a message
+ * to each other. When a step ends, each item must be 1 in the sum, in the lists together, and in what the others had
+ * for the rank together with its own: it is in no part twice, and in none that counts is it missing, on ranks that are
+ * cut off as well. What comes in a message was meant for who gets it. All other living ranks end all steps. A failing
+ * seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
