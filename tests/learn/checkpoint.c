@@ -16,10 +16,9 @@
 #include <plait/model.h>
 
 #include "base/base.h"
+#include "learn/checkpoint_dir.h"
 
 enum { ROWS = 40, KEYS = 30 };
-
-static char dir[] = "/tmp/plait-checkpoint-XXXXXX";
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
@@ -187,18 +186,6 @@ static plait_status save_nowhere(plait_job *job, void *user) {
 static void test_what_cannot_be_written_is_told_on_all(void **state) {
     (void)state;
     run(3, "allreduce", "bsp", 0, save_nowhere, NULL);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(dir) == NULL;
-}
-
-static int tear_down(void **state) {
-    char command[200];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    return system(command);
 }
 
 int main(void) {

@@ -19,11 +19,10 @@
 
 #include "base/base.h"
 #include "check.h"
+#include "learn/checkpoint_dir.h"
 #include "watch/audit/audit.h"
 
 enum { ROWS = 600, KEYS = 30, TABLES = 4, SAVED = 2, LOADED = 5, WORKERS_MAX = 3 };
-
-static char dir[] = "/tmp/plait-load-XXXXXX";
 
 typedef struct story {
     const char *topology, *consistency;
@@ -362,18 +361,6 @@ static void test_variables_go_from_session_to_tables_and_back(void **unused) {
         snprintf(command, sizeof command, "rm -r %s/checkpoint-000000000003", dir);
         assert_int_equal(system(command), 0);
     }
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(dir) == NULL;
-}
-
-static int tear_down(void **state) {
-    char command[200];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    return system(command);
 }
 
 int main(void) {
