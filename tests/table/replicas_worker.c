@@ -21,9 +21,8 @@ static void begin_read(world *w, int32_t k) {
         status = pli_ask_keys(&me->client, now, me->table[me->reads], HOT, w->hot, me->values, &me->ask, out, NULL);
     leave(w, k);
     SURE(w, status == PLAIT_OK || w->zombie[k]);
-    if (status < 0)
-        me->state = DEAD; /* it has heard that it is taken for dead */
-    else me->asking = true;
+    me->asking = true; /* whatever came of it, the ask is given up at the end */
+    if (status < 0) me->state = DEAD; /* it has heard that it is taken for dead */
 }
 
 static bool end_read(world *w, int32_t k, bool last) {
