@@ -199,12 +199,10 @@ typedef struct plait_train_opts {
     void *user;
     int64_t curve; /* at how many moments of the run to measure the objective, after the run; 0: none. Impossible if
                       data streams or rows grow by key. It needs as many copies of the weights, at most 64 MiB */
-    void (*point)(void *user, const plait_point *point); /* called for each moment, in order, after the run; on one
-                                                            rank */
-    void (*weights)(void                *user,
-                    const plait_weights *weights); /* called for each table, before training (epoch 0) and at the end of
-                                                                  each epoch (lbfgs: of the last), on one rank. Set on
-                                                                  all ranks or none: epochs then end with a barrier */
+    void (*point)(void *user, const plait_point *point); /* for each moment, in order, after the run; on one rank */
+    void (*weights)(void *user, const plait_weights *weights); /* called for each table, before training (epoch 0) and
+                                                                  at each epoch's end (lbfgs: the last's), on one rank.
+                                                                  All ranks set it or none: epochs end with a barrier */
     void (*graph)(void *user, const plait_graph *graph);       /* nets: called before training, on one rank */
     int64_t                names_bytes;   /* hashed features: how much of the data's text is looked through, once
                                              training has ended, for the names of those with a weight; 0: none, they
@@ -218,9 +216,7 @@ typedef struct plait_train_opts {
     double interference; /* the most that weights of a step may interfere, as the sum of |correlation| of their columns;
                             NaN: 0.5. From 1 on they may drive each other up                               */
     void (*penalty)(void *user, const plait_penalty *penalty); /* called for each penalty of a path, on one rank */
-    int32_t     slots; /* plait_job_opts.slots: the last `slots` workers are away at first, and come as `scale` says;
-                          all are in when training has ended. The model is that of a fixed number of workers; default
-                          0 */
+    int32_t     slots; /* plait_job_opts.slots: the last `slots` workers come as `scale` says; at the end all are in */
     const char *scale; /* "100:4,200:3": 4 workers from about clock 100 on, 3 from clock 200 on; NULL: as they begin */
 } plait_train_opts;
 
