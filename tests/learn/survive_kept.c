@@ -3,7 +3,7 @@
  * those of a program's own job. */
 #include "learn/survive_dir.h"
 
-enum { KEPT = 60, KEPT_FULL = 400, SAVED_AT = 3, SAVES = 40, SAVES_FULL = 300 };
+enum { KEPT = 30, KEPT_FULL = 400, SAVED_AT = 3, SAVES = 20, SAVES_FULL = 300 };
 
 /* --- with checkpoints --------------------------------------------------------------------------------------------- */
 
