@@ -67,7 +67,10 @@ static int report_scopes(const audit_settings *set, const pli_logfile *file) {
     if (!pli_cli_print(&text)) return PLI_EXIT_FAILED;
     if (proof.verdict == PLI_AUDIT_EMPTY)
         pli_cli_usage("audit: the log has no locks of a vertex program: nothing to prove");
-    if (proof.verdict == PLI_AUDIT_CUT)
+    if (proof.lacks)
+        pli_cli_usage("audit: %s: the event log is cut: it may lack locks, so nothing is concluded from it",
+                      pli_logfile_cut(file));
+    else if (proof.verdict == PLI_AUDIT_CUT)
         pli_cli_usage("audit: the log ends before all workers were at rest: up to there nothing is refuted");
     return pli_cli_end(code_of(proof.verdict));
 }

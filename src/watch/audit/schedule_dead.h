@@ -1,4 +1,5 @@
-/* watch/audit/schedule_dead.h - which workers of a scheduled run died, and in which clock. */
+/* watch/audit/schedule_dead.h - which workers of a run died, and in which clock: for the audits of schedules and of
+ * scopes. */
 #ifndef PLI_WATCH_SCHEDULE_DEAD_H
 #define PLI_WATCH_SCHEDULE_DEAD_H
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "watch/audit/schedule_dead.h"
 #include "watch/audit/scopes_log.h"
 
 /* A lock that was given, by whose it was. */
@@ -377,6 +378,16 @@ static bool is_whole(judge *j) {
     return true;
 }
 
+/* Does the log lack what a rank had not written yet when it was killed? Where others go on without the rank, it has
+ * written all that they have heard of. */
+static plait_status does_lack(const pli_logfile *file, bool *lacks_out, plait_error *err) {
+    pli_schedule_dead  dead = { 0 };
+    const plait_status status = pli_schedule_dead_read(&dead, file, err);
+    *lacks_out = status == PLAIT_OK && pli_schedule_lacks(&dead, file);
+    pli_schedule_dead_free(&dead);
+    return status;
+}
+
 static plait_status prove(judge *j, const pli_logfile *file, const char *as) {
     static const char *const scopes[] = { "vertex", "edge", "full" };
     pli_scopes_proof        *p = j->proof;
@@ -400,6 +411,9 @@ static plait_status prove(judge *j, const pli_logfile *file, const char *as) {
     for (int64_t i = 1; i < log->eras; i++) p->deaths++;
     if (log->eras == 0) return PLAIT_OK;
     snprintf(p->program, sizeof p->program, "%s", log->era[0].program);
+    PLI_TRY(does_lack(file, &p->lacks, j->err));
+    if (p->lacks) p->verdict = PLI_AUDIT_CUT;
+    if (p->lacks) return PLAIT_OK;
     PLI_TRY(judge_locks(j));
     PLI_TRY(order_scopes(j));
     judge_reads(j);

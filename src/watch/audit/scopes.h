@@ -26,6 +26,7 @@
 
 typedef struct pli_scopes_proof {
     pli_audit_verdict verdict;
+    bool    lacks;                        /* a file is cut whose rank nobody holds for dead: nothing is judged */
     int32_t scope;                        /* 0 vertex, 1 edge, 2 full: by which it was judged */
     int32_t workers;
     int64_t updates, reads, writes, locks; /* reads: vertices that updates have read */
