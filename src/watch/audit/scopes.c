@@ -64,17 +64,6 @@ static const char *mode_of(int mode) { return mode == MODE_WRITE ? "write" : mod
 
 /* --- the locks of a vertex, in the order of its owner's log ------------------------------------------------------- */
 
-/* The update that made this version of a vertex; NULL: none has. */
-static const scope_read *maker_of(const judge *j, int32_t era, uint64_t vertex, uint64_t version) {
-    const scope_log *log = &j->log;
-    for (int64_t i = scope_find_read(log, era, vertex); i < log->reads; i++) {
-        const scope_read *r = &log->read[i];
-        if (r->era != era || r->vertex != vertex || r->version >= version) break;
-        if (r->wrote && r->version + 1 == version) return r;
-    }
-    return NULL;
-}
-
 static int64_t last_rest(judge *j, int32_t era, int32_t rank) {
     if (!j->begun || j->rest_era != era || j->rest_rank != rank) j->rest = scope_rest_of(&j->log, era, rank, -1);
     j->begun = true;
@@ -212,7 +201,7 @@ static int need_of(const judge *j, const scope_read *r) {
 
 /* The other worker of a read that nothing guards: the next that changes the vertex, or its owner. */
 static int32_t other_of(const judge *j, const scope_read *r, const char **does_out) {
-    const scope_read *next = maker_of(j, r->era, r->vertex, r->version + 1);
+    const scope_read *next = scope_maker_of(&j->log, r->era, r->vertex, r->version + 1);
     const int64_t     lock = scope_find_lock(&j->log, r->era, r->vertex);
     *does_out = next != NULL ? "changes it next" : "owns it";
     if (next != NULL) return next->rank;
@@ -224,7 +213,7 @@ static void judge_lock_of(judge *j, const scope_read *r, const scope_lock *l) {
     fault             f = { "stale", r->rank, l->owner, r->era, r->vertex, r->time_ns };
     const scope_lock *back = l->pair >= 0 ? &j->log.lock[l->pair] : NULL;
     if (r->version != l->version) {
-        const scope_read *maker = maker_of(j, r->era, r->vertex, l->version);
+        const scope_read *maker = scope_maker_of(&j->log, r->era, r->vertex, l->version);
         f.other = maker != NULL ? maker->rank : l->owner;
         refute(j, &f, "rank %d updated vertex %" PRIu64 " with version %" PRIu64 " of vertex %" PRIu64 ", but had got "
                "version %" PRIu64 " with its lock, after an update by rank %d", r->rank, center, r->version, id,
@@ -274,32 +263,13 @@ static void judge_reads(judge *j) {
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
-/* The era that has ended the rounds with which this one begins; -1: there is none. */
-static int32_t era_before(const scope_log *log, int32_t era) {
-    const int64_t round = log->era[era].round;
-    for (int32_t from = era - 1; from >= 0 && round > 0; from--)
-        for (int64_t i = 0; i < log->rests; i++)
-            if (log->rest[i].era == from && log->rest[i].round == round) return from;
-    return -1;
-}
-
-/* The version that a vertex had in an era when the round was over. */
-static uint64_t version_at(const scope_log *log, int32_t era, uint64_t vertex, int64_t round) {
-    const int64_t first = scope_find_lock(log, era, vertex),
-                  rest = first < log->locks ? scope_rest_of(log, era, log->lock[first].owner, round) : -1;
-    uint64_t      version = 0;
-    for (int64_t i = first; i < log->locks && log->lock[i].era == era && log->lock[i].vertex == vertex; i++)
-        version += log->lock[i].back && log->lock[i].wrote && (rest < 0 || log->lock[i].order < rest);
-    return version;
-}
-
 /* The digest with which a vertex begins an era after a death: what the last good round has left. false: not known. */
 static bool starts_with(const judge *j, int32_t era, uint64_t vertex, uint32_t *digest_out) {
     const scope_log *log = &j->log;
-    for (int32_t from = era_before(log, era); from >= 0; from = era_before(log, from)) {
-        const uint64_t version = version_at(log, from, vertex, log->era[era].round);
+    for (int32_t from = scope_era_before(log, era); from >= 0; from = scope_era_before(log, from)) {
+        const uint64_t version = scope_version_at(log, from, vertex, log->era[era].round);
         if (version > 0) {
-            const scope_read *maker = maker_of(j, from, vertex, version);
+            const scope_read *maker = scope_maker_of(log, from, vertex, version);
             if (maker != NULL) *digest_out = maker->fresh;
             return maker != NULL;
         }

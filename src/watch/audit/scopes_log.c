@@ -155,3 +155,31 @@ int64_t scope_find_read(const scope_log *log, int32_t era, uint64_t vertex) {
     }
     return low < log->reads && log->read[low].era == era && log->read[low].vertex == vertex ? low : log->reads;
 }
+
+/* --- what it says of a vertex ------------------------------------------------------------------------------------- */
+
+const scope_read *scope_maker_of(const scope_log *log, int32_t era, uint64_t vertex, uint64_t version) {
+    for (int64_t i = scope_find_read(log, era, vertex); i < log->reads; i++) {
+        const scope_read *r = &log->read[i];
+        if (r->era != era || r->vertex != vertex || r->version >= version) break;
+        if (r->wrote && r->version + 1 == version) return r;
+    }
+    return NULL;
+}
+
+int32_t scope_era_before(const scope_log *log, int32_t era) {
+    const int64_t round = log->era[era].round;
+    for (int32_t from = era - 1; from >= 0 && round > 0; from--)
+        for (int64_t i = 0; i < log->rests; i++)
+            if (log->rest[i].era == from && log->rest[i].round == round) return from;
+    return -1;
+}
+
+uint64_t scope_version_at(const scope_log *log, int32_t era, uint64_t vertex, int64_t round) {
+    const int64_t first = scope_find_lock(log, era, vertex),
+                  rest = first < log->locks ? scope_rest_of(log, era, log->lock[first].owner, round) : -1;
+    uint64_t      version = 0;
+    for (int64_t i = first; i < log->locks && log->lock[i].era == era && log->lock[i].vertex == vertex; i++)
+        version += log->lock[i].back && log->lock[i].wrote && (rest < 0 || log->lock[i].order < rest);
+    return version;
+}

@@ -57,5 +57,11 @@ int64_t scope_rest_of(const scope_log *log, int32_t era, int32_t rank, int64_t r
 /** The first lock, the first read of a vertex in an era; their number where there is none. */
 int64_t scope_find_lock(const scope_log *log, int32_t era, uint64_t vertex);
 int64_t scope_find_read(const scope_log *log, int32_t era, uint64_t vertex);
+/** The update that made this version of a vertex; NULL: none has. */
+const scope_read *scope_maker_of(const scope_log *log, int32_t era, uint64_t vertex, uint64_t version);
+/** The era that has ended the rounds with which this one begins; -1: there is none. */
+int32_t scope_era_before(const scope_log *log, int32_t era);
+/** The version that a vertex had in an era when the round was over. */
+uint64_t scope_version_at(const scope_log *log, int32_t era, uint64_t vertex, int64_t round);
 
 #endif
