@@ -5,9 +5,9 @@ import pathlib
 import struct
 
 (JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
- VIEW, SERVE, HAND, COPY, ZERO, TURN, FELLOWS) = range(1, 26)
+ VIEW, SERVE, HAND, COPY, ZERO, TURN) = range(1, 25)
 
-VERSIONS = 5, 6, 7, 8, 9  # 6: chunks of groups; 7: turns of schedules; 8: variables of a step; 9: fellows
+VERSIONS = 5, 6, 7, 8, 9  # 6: chunks of groups; 7: turns of schedules; 8: variables of a step; 9: locks and fellows
 
 
 class Cursor:
@@ -88,9 +88,6 @@ def worker_events(records):
             of = clock + c.signed()
             c.number()
             c.numbers(3 * c.number())
-        elif kind == FELLOWS:
-            c.number()
-            c.numbers(c.number())
         elif kind == CLOCK:
             of = clock + c.signed()
             clock = of + 1

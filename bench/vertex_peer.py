@@ -1,4 +1,5 @@
-"""What bench/graphs runs in the peer's Python: R-MAT graphs as text, and programs of SuiteSparse:GraphBLAS and igraph."""
+"""What bench/graphs and bench/vertex run in the peer's Python: R-MAT graphs as text, and programs of
+SuiteSparse:GraphBLAS and igraph."""
 
 # Chakrabarti, Zhan and Faloutsos, "R-MAT", SDM 2004; a = .57, b = c = .19.
 MAKE = r"""
