@@ -102,8 +102,8 @@ static int audit(int argc, char *const *argv) {
     if (set.schedule && set.scopes) {
         pli_cli_usage("audit: --schedule and --scopes are two questions: ask one after the other");
     } else if (files.n == 0) {
-        pli_cli_usage("audit: no event log; say 'plait audit FILE...' with the file that train --events FILE has "
-                      "written");
+        pli_cli_usage("audit: no event log; say 'plait audit FILE...' with the file that train or graph run --events "
+                      "FILE has written");
     } else if (!check_names(&files)) {
         code = PLI_EXIT_FAILED; /* as for any file that cannot be read */
     } else if (pli_logfile_open((const char *const *)files.item, (int32_t)files.n, &file, &err) < 0 ||
@@ -127,8 +127,8 @@ const pli_command pli_command_audit = {
     .usage = "audit [--as CONSISTENCY] [--schedule | --scopes] [--json] FILE...",
     .summary = "prove or refute from event logs what a run's consistency promised",
     .details =
-        "Reads the event log that train --events FILE has written. If ranks are processes there is one file for each "
-        "(FILE.0, FILE.1, ...); give them all.\n\n"
+        "Reads the event log that train or graph run --events FILE has written. If ranks are processes there is one "
+        "file for each (FILE.0, FILE.1, ...); give them all.\n\n"
         "For every table it proves four things: each update was applied once at every shard; a get holds the reader's "
         "own updates; what a worker reads of a row never goes back; a get holds the updates of others that the table's "
         "consistency promises. It prints how stale the gets were, and names the first violation by rank, row and "

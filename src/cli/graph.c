@@ -97,8 +97,8 @@ static const pli_opt rows[] = {
     { "reduce", PLI_OPT_CHOICE, RUN(reduce), "plain", "plain|exact",
       "exact: sums have the same bits in any order", 0, 0, "distribution" },
     { "replicas", PLI_OPT_I64, RUN(replicas), "1", "K",
-      "replicas of each shard, 1 or 2; with 2 a run of pagerank, components, bfs, sssp, beliefs or als goes on when a "
-      "rank dies; it needs ps x bsp, and als --engine async", 1, 65535, "distribution" },
+      "replicas of each shard, 1 or 2; with 2 a run of any program but strong and gcn goes on when a rank dies; it "
+      "needs ps x bsp, and als --engine async", 1, 65535, "distribution" },
     { "checkpoint", PLI_OPT_TEXT, RUN(checkpoint), NULL, "DIR",
       "keep checkpoints here, from which --resume goes on; one when a signal ends the run", 0, 0, "run" },
     { "checkpoint-every", PLI_OPT_I64, RUN(checkpoint_every), "0", "N",
@@ -398,9 +398,9 @@ const pli_command pli_command_graph = {
     .summary = "place a graph's nodes on ranks; run a vertex program",
     .details =
         "graph run: PROGRAM is pagerank, components, strong, bfs, sssp, triangles, clustering, kcore, coloring, "
-        "labels or gcn; 'plait help pagerank' says what its values are. Each vertex's value goes to standard output or "
-        "--out, a line each, by increasing id. A vertex's value is a row of a parameter table, so --topology, "
-        "--consistency, --transport and --events are as with train. docs/vertex.md has more.\n\n"
+        "labels, gcn, beliefs or als; 'plait help pagerank' says what its values are. Each vertex's value goes to "
+        "standard output or --out, a line each, by increasing id. A vertex's value is a row of a parameter table, so "
+        "--topology, --consistency, --transport and --events are as with train. docs/vertex.md has more.\n\n"
         "graph place: FILE is a graph in Plait's JSON form, or an ONNX model. Nothing is computed: each placement is "
         "judged by the simulated time of a step, forward and backward, and the best one is printed: the step's time, "
         "the time of one rank alone, what each rank has to do and to hold, and the rank of every node.\n\n"

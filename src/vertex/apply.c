@@ -33,8 +33,8 @@ typedef struct applying {
     pli_vertex_run *run;
     pli_active      active;
     char           *sum;    /* [n of part] what arrived               */
-    char           *change; /* [owned] new values less old ones; shares: where their sums were */
-    bool            shares;
+    char           *change; /* [owned] new values less old ones       */
+    bool            shares; /* change lies in sum: a vertex's change takes the place of its sum, once that is applied */
     char           *kept;   /* [owned] values as their owner knows them; NULL: reads show them */
     double         *most;   /* [threads * LINE] the largest change, and how many have applied */
     pli_scope_room *room;   /* [threads] of update; NULL: none        */
