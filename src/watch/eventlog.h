@@ -94,7 +94,7 @@ static inline int pli_eventlog_sample_bits(int64_t n) {
 typedef struct pli_logfile pli_logfile; /* the mapped files of one run */
 
 /** Opens the files of a run. Errors: EIO; EFORMAT a file is no event log, or damaged (the text says where), or of a
- *  newer version, or of another run than the first. A cut file is no error here. */
+ *  newer version, or of another run than the first, or given twice. A cut file is no error here. */
 plait_status pli_logfile_open(const char *const *paths, int32_t n, pli_logfile **file_out, plait_error *err);
 void         pli_logfile_close(pli_logfile **file);
 /** The path of the first file that is cut; NULL: all files are whole. */

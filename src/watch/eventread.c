@@ -76,12 +76,23 @@ static plait_status read_chunks(pli_logfile *file, const char *path, const pli_m
     return PLAIT_OK;
 }
 
+/* A file that is given twice would have each of its events happen twice. Files that have a head and an end alone are
+ * equal, though they are of several ranks. */
+static plait_status check_twice(const pli_logfile *file, const char *path, const pli_mapped *mapped, plait_error *err) {
+    const size_t bare = PLI_LOG_HEAD_BYTES + PLI_LOG_CHUNK_BYTES + 8;
+    for (const pli_mapped *m = file->mapped; m < mapped; m++)
+        if (m->bytes == mapped->bytes && m->bytes > bare && memcmp(m->data, mapped->data, m->bytes) == 0)
+            return pli_fail(err, PLAIT_EFORMAT, "%s: is the same log as a file before it; give each once", path);
+    return PLAIT_OK;
+}
+
 static plait_status open_one(pli_logfile *file, const char *path, plait_error *err) {
     pli_mapped *mapped = &file->mapped[file->files];
     bool        whole;
     PLI_TRY(pli_map_file(path, mapped, err));
     file->files++;
     PLI_TRY(check_head(file, path, mapped, err));
+    PLI_TRY(check_twice(file, path, mapped, err));
     int64_t before = file->chunks;
     PLI_TRY(read_chunks(file, path, mapped, &whole, err));
     for (int64_t i = 0; !whole && i < file->streams; i++)

@@ -131,6 +131,9 @@ static void test_cut_and_garbled(void **state) {
     pli_logfile *file = NULL;
     assert_int_equal(pli_logfile_open(paths, 2, &file, &err), PLAIT_EFORMAT);
     assert_non_null(strstr(err.text, "of another run"));
+    paths[1] = m.path;
+    assert_int_equal(pli_logfile_open(paths, 2, &file, &err), PLAIT_EFORMAT);
+    assert_non_null(strstr(err.text, "is the same log as a file before it"));
     unlink(other);
     unlink(m.path);
     free(bytes);
