@@ -44,6 +44,7 @@ typedef struct pli_rows {
 } pli_rows;
 
 struct pli_function_call; /* table/server/functions.h */
+struct pli_rest;          /* table/state/rest.h */
 
 /* What a topology does for a table. All calls return with *err filled where they fail. */
 typedef struct pli_topology_ops {
@@ -105,6 +106,11 @@ typedef struct pli_topology_ops {
     void (*ahead)(const plait_table *table, int64_t n, const uint64_t *keys);
     /** As pli_job_overlaps, for this table. NULL: it has no sums. */
     bool (*overlaps)(const plait_table *table);
+    /** What filters keep of this worker's updates: state/rest.h. rest_out is empty, and has what is there after an
+     *  error, too. NULL: nothing is ever kept. */
+    plait_status (*rest_take)(const plait_table *table, struct pli_rest *rest_out);
+    plait_status (*rest_add)(plait_table *table, const struct pli_rest *rest);
+    void (*rest_forget)(plait_table *table);
     /** All rows of the table, if the worker holds them itself and they are the same on all workers: a checkpoint takes
      *  and puts back rows there. NULL: shards on servers have the rows. */
     struct pli_shard *(*copy)(const plait_table *table);
@@ -312,6 +318,10 @@ plait_status pli_served_send_kept(plait_job *job, plait_error *err);
 /** For tables on shards: server functions (topology/served_call.c), dumps (served_dump.c). */
 plait_status pli_served_call(plait_table *const *tables, int32_t n, const struct pli_function_call *call, void *answer,
                              plait_error *err);
+/* served_rest.c */
+plait_status pli_served_rest_take(const plait_table *table, struct pli_rest *rest_out);
+plait_status pli_served_rest_add(plait_table *table, const struct pli_rest *rest);
+void         pli_served_rest_forget(plait_table *table);
 plait_status pli_served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                              plait_error *err);
 /** Lends a message's body (taken) to a caller of read(), until unpin takes all back. */

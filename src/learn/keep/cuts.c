@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "comm/comm.h"
+#include "learn/keep/kept_rests.h"
 #include "table/table.h"
 
 /* Tables of one part of the job. */
@@ -32,6 +33,9 @@ struct pli_cuts {
     entry     *all;   /* [entries] each table once, in one order on all workers */
     int64_t   *units; /* [entries] */
     int64_t    entries;
+    pli_kept_rest *rest; /* [rests] what filters had kept of this worker's updates to each of its tables */
+    int64_t        rests;
+    bool           rests_taken; /* they were handed on */
 };
 
 static plait_status no_memory(plait_error *err) {
@@ -66,6 +70,27 @@ static plait_status begin_all(pli_cuts *cuts, plait_error *err) {
         cut *c = &cuts->cut[i];
         PLI_TRY(pli_capture_begin(c->job, c->n, c->table, &c->capture, err));
     }
+    return PLAIT_OK;
+}
+
+/* What filters keep changes with the worker's next update. */
+static plait_status take_rests(pli_cuts *cuts, plait_error *err) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < cuts->n; i++) n += cuts->cut[i].n;
+    cuts->rest = pli_calloc((size_t)n, sizeof *cuts->rest);
+    if (cuts->rest == NULL && n > 0) return no_memory(err);
+    for (int64_t i = 0; i < cuts->n; i++)
+        for (int32_t t = 0; t < cuts->cut[i].n; t++)
+            PLI_TRY(pli_kept_rest_take(cuts->cut[i].table[t], &cuts->rest[cuts->rests++], err));
+    return PLAIT_OK;
+}
+
+static plait_status give_rests(pli_cuts *cuts, pli_capture_take_fn *take, void *user, plait_error *err) {
+    for (int64_t i = 0; !cuts->rests_taken && i < cuts->rests; i++) {
+        PLI_TRY(pli_kept_rest_put(&cuts->rest[i], take, user, err));
+        pli_rest_free(&cuts->rest[i].rest);
+    }
+    cuts->rests_taken = true;
     return PLAIT_OK;
 }
 
@@ -168,6 +193,7 @@ plait_status pli_cuts_begin(plait_job *job, int32_t n, plait_table *const *table
     for (int32_t t = 0; status >= 0 && t < n; t++) status = pli_state_check(tables[t], err);
     status = agree(cuts, status, err);
     if (status >= 0) status = begin_all(cuts, err);
+    if (status >= 0) status = take_rests(cuts, err);
     if (status >= 0) status = share_units(cuts, err);
     if (status < 0) pli_cuts_end(&cuts);
     *cuts_out = cuts;
@@ -178,6 +204,7 @@ plait_status pli_cuts_begin(plait_job *job, int32_t n, plait_table *const *table
 
 void pli_cuts_plan(const pli_cuts *cuts, pli_part_plan *plan) {
     for (int64_t i = 0; i < cuts->n; i++) pli_kept_plan(cuts->cut[i].capture, cuts->cut[i].table, plan);
+    for (int64_t i = 0; i < cuts->rests; i++) pli_kept_rest_plan(&cuts->rest[i], plan);
 }
 
 void pli_cuts_units(const pli_cuts *cuts, pli_text *json) {
@@ -195,7 +222,7 @@ plait_status pli_cuts_pump(pli_cuts *cuts, int64_t bytes, bool wait, pli_capture
         PLI_TRY(pli_capture_pump(c->capture, bytes, wait, take, user, &c->taken, err));
         *done_out = c->taken;
     }
-    return PLAIT_OK;
+    return *done_out ? give_rests(cuts, take, user, err) : PLAIT_OK;
 }
 
 bool pli_cuts_are_torn(const pli_cuts *cuts) {
@@ -212,6 +239,8 @@ void pli_cuts_end(pli_cuts **cuts_ptr) {
         pli_capture_end(&cuts->cut[i].capture);
         pli_free((void *)cuts->cut[i].table);
     }
+    for (int64_t i = 0; i < cuts->rests; i++) pli_rest_free(&cuts->rest[i].rest);
+    pli_free(cuts->rest);
     pli_free(cuts->cut);
     pli_free(cuts->all);
     pli_free(cuts->units);

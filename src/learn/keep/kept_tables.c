@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "learn/keep/kept_rests.h"
 
 enum { READ_BYTES = 4 << 20 };
 
@@ -70,7 +71,8 @@ static bool has_more(const putting *p, const char *kept) {
     const size_t length = strlen(kept);
     for (int64_t i = 0; i < pli_checkpoint_tensors(p->from); i++) {
         const char *name = pli_checkpoint_tensor_at(p->from, i)->name;
-        bool        known = strncmp(name, kept, length) != 0 || name[length] != '.';
+        bool        known = strncmp(name, kept, length) != 0 || name[length] != '.' ||
+                     pli_kept_rest_is(name + length + 1);
         int32_t     arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(p->table, arrays);
         char        text[64];
         for (int32_t a = 0; a < n; a++)
@@ -206,13 +208,18 @@ static plait_status put_either(const putting *p) {
     return status;
 }
 
+static plait_status put_all(const putting *p) {
+    PLI_TRY(put_either(p));
+    return pli_kept_rest_back(p->from, p->where, p->name, p->table, p->looks, p->err);
+}
+
 plait_status pli_kept_put(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
                           plait_error *err) {
-    return put_either(&(putting){ .from = checkpoint, .where = where, .name = name, .table = table, .err = err });
+    return put_all(&(putting){ .from = checkpoint, .where = where, .name = name, .table = table, .err = err });
 }
 
 plait_status pli_kept_check(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
                             plait_error *err) {
-    return put_either(&(putting){ .from = checkpoint, .where = where, .name = name, .table = table, .looks = true,
-                                  .err = err });
+    return put_all(&(putting){ .from = checkpoint, .where = where, .name = name, .table = table, .looks = true,
+                               .err = err });
 }

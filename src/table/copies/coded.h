@@ -38,6 +38,7 @@
 
 #include "table/client/pending.h"
 #include "table/filter/filter.h"
+#include "table/state/rest.h"
 #include "table/state/shard.h"
 
 /* The worker, and what its job says of filters. */
@@ -118,7 +119,15 @@ plait_status pli_coded_put_sum(pli_coded *coded, int64_t clock, const pli_coded_
 plait_status pli_coded_take_sum(pli_coded *coded, int32_t stripe, int64_t clock, const pli_coded_push *push,
                                 const unsigned char **at, const unsigned char *end, void *sum, plait_error *err);
 
-/* --- what is kept, for tests (dense tables): a checkpoint of a table with filters that lose something is refused - */
+/* --- what is kept ------------------------------------------------------------------------------------------------ */
+
+/** Copies what this worker keeps of its own updates, and of the sums of its own stripe, to rest, which is empty and
+ *  has what is there after an error, too. Errors: ENOMEM. */
+plait_status pli_coded_rest(const pli_coded *coded, pli_rest *rest);
+/** Adds it to what is kept, wherever the stripes lie now. Errors: EMISMATCH, ENOMEM. */
+plait_status pli_coded_rest_add(pli_coded *coded, const pli_rest *rest);
+
+/* For tests (dense tables): */
 
 /** Writes [values of the table]: what this worker keeps of its own updates; or, of_sums, what it keeps of the sums of
  *  its own stripe (0 elsewhere). */

@@ -61,14 +61,7 @@ void pli_coded_kept(const pli_coded *c, bool of_sums, void *values) {
 static plait_status keep(pli_coded *c, pli_chain *chain, int32_t stripe, const void *values) {
     plait_part part = pli_coded_part_of(c, 0, stripe, 0);
     pli_coded_stripe(c, stripe, &part.first, &part.n);
-    const int64_t bytes = part.n * c->spec->sum_width;
-    void         *both = pli_malloc((size_t)bytes);
-    if (both == NULL) return PLAIT_ENOMEM;
-    if (bytes > 0) memcpy(both, pli_at_const(values, part.first * c->spec->sum_width), (size_t)bytes);
-    pli_residual_add_to(&chain->residual, &part, both);
-    plait_status status = pli_residual_set(&chain->residual, &part, both);
-    pli_free(both);
-    return status;
+    return pli_residual_add(&chain->residual, &part, pli_at_const(values, part.first * c->spec->sum_width));
 }
 
 plait_status pli_coded_keep(pli_coded *c, bool of_sums, const void *values, plait_error *err) {
@@ -82,6 +75,31 @@ plait_status pli_coded_keep(pli_coded *c, bool of_sums, const void *values, plai
 void pli_coded_forget(pli_coded *c) {
     for (int32_t s = 0; s < c->stripes; s++) pli_residual_clear(&c->up[s].residual);
     if (c->in_stripes) pli_residual_clear(&c->down.residual);
+}
+
+/* --- in checkpoints ----------------------------------------------------------------------------------------------- */
+
+plait_status pli_coded_rest(const pli_coded *c, pli_rest *rest) {
+    if (!c->up[0].feedback) return PLAIT_OK;
+    if (c->spec->keyed) return pli_residual_copy(&c->up[0].residual, rest);
+    bool kept = c->in_stripes && c->down.residual.values != NULL;
+    for (int32_t s = 0; s < c->stripes; s++) kept = kept || c->up[s].residual.values != NULL;
+    if (!kept) return PLAIT_OK;
+    *rest = (pli_rest){ .type = c->type, .n = c->spec->rows, .cols = c->spec->cols * c->cols,
+                        .values = pli_calloc((size_t)c->rows, (size_t)c->spec->sum_width) };
+    for (int32_t s = 0; rest->values != NULL && s < c->stripes; s++) add_kept(c, putter((pli_coded *)c, s), s, rest->values);
+    return rest->values != NULL ? PLAIT_OK : PLAIT_ENOMEM;
+}
+
+plait_status pli_coded_rest_add(pli_coded *c, const pli_rest *rest) {
+    if (!c->up[0].feedback) return PLAIT_OK;
+    const int64_t cols = c->spec->keyed ? c->cols : c->spec->cols * c->cols;
+    if (rest->type != c->type || rest->cols != cols || (rest->keys != NULL) != c->spec->keyed ||
+        (!c->spec->keyed && rest->n != c->spec->rows))
+        return PLAIT_EMISMATCH;
+    if (!c->spec->keyed) return pli_coded_keep(c, false, rest->values, NULL);
+    const plait_part part = { .n = rest->n, .keys = rest->keys, .type = c->type, .cols = c->cols };
+    return pli_residual_add(&c->up[0].residual, &part, rest->values);
 }
 
 /* --- those who live ----------------------------------------------------------------------------------------------- */

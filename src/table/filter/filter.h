@@ -54,6 +54,8 @@ bool pli_filters_have(const pli_filters_list *list, plait_loss loss);
 /** Would a part that goes this way come out different from how it went in? */
 bool pli_filters_touch(const pli_filters_list *list, plait_way way, bool keyed);
 
+struct pli_rest; /* table/state/rest.h */
+
 /* --- what did not travel ---------------------------------------------------------------------------------------- */
 
 typedef struct pli_residual {
@@ -74,6 +76,10 @@ void pli_residual_destroy(pli_residual *residual);
 void pli_residual_add_to(pli_residual *residual, const plait_part *part, void *values);
 /** From now on values [n, cols] are what is kept of these rows. Errors: ENOMEM. */
 plait_status pli_residual_set(pli_residual *residual, const plait_part *part, const void *values);
+/** Adds values [n, cols] to what is kept of these rows. Errors: ENOMEM. */
+plait_status pli_residual_add(pli_residual *residual, const plait_part *part, const void *values);
+/** Copies all that is kept to rest, which is empty. Errors: ENOMEM. */
+plait_status pli_residual_copy(const pli_residual *residual, struct pli_rest *rest);
 void         pli_residual_clear(pli_residual *residual);
 
 /* --- a chain ------------------------------------------------------------------------------------------------------ */

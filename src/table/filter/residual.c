@@ -6,6 +6,7 @@
  * converges as fast as without compression). */
 #include "table/filter/filter.h"
 
+#include "table/state/rest.h"
 #include "table/state/store.h"
 #include "table/state/values.h"
 
@@ -75,5 +76,28 @@ plait_status pli_residual_set(pli_residual *residual, const plait_part *part, co
     for (int64_t i = 0; i < part->n; i++)
         memcpy(pli_at(residual->values, residual->at[i] * residual->row_bytes),
                pli_at_const(values, i * residual->row_bytes), (size_t)residual->row_bytes);
+    return PLAIT_OK;
+}
+
+plait_status pli_residual_add(pli_residual *residual, const plait_part *part, const void *values) {
+    if (part->n == 0) return PLAIT_OK;
+    void *both = pli_array((size_t)part->n, (size_t)residual->row_bytes);
+    if (both == NULL) return PLAIT_ENOMEM;
+    memcpy(both, values, (size_t)(part->n * residual->row_bytes));
+    pli_residual_add_to(residual, part, both);
+    const plait_status status = pli_residual_set(residual, part, both);
+    pli_free(both);
+    return status;
+}
+
+plait_status pli_residual_copy(const pli_residual *residual, pli_rest *rest) {
+    const int64_t n = residual->keyed ? residual->set.n : residual->rows;
+    if (residual->values == NULL || n == 0) return PLAIT_OK;
+    *rest = (pli_rest){ .type = residual->type, .n = n, .cols = residual->cols,
+                        .keys = residual->keyed ? pli_array((size_t)n, sizeof *rest->keys) : NULL,
+                        .values = pli_array((size_t)n, (size_t)residual->row_bytes) };
+    if (rest->values == NULL || (residual->keyed && rest->keys == NULL)) return PLAIT_ENOMEM;
+    memcpy(rest->values, residual->values, (size_t)(n * residual->row_bytes));
+    if (residual->keyed) memcpy(rest->keys, residual->set.keys, (size_t)n * sizeof *rest->keys);
     return PLAIT_OK;
 }

@@ -165,17 +165,6 @@ static const pli_pair_rule rules[] = {
       .what = OF_TABLE,
       .why = "its workers write the values without a lock, so there is no moment at which the values are whole",
       .remedy = "nearest is topology ps" },
-    { .on = PLI_ON(KEPT),
-      .of = PLI_OF(ROUNDING),
-      .what = OF_TABLE,
-      .why = "its filters keep the rounding errors of each worker's updates",
-      .remedy = "nearest is a filter without loss, as zstd" },
-    { .on = PLI_ON(KEPT),
-      .of = PLI_OF(LATE_ROWS),
-      .bars = PLAIT_CLOCK_SUMS,
-      .what = OF_TABLE,
-      .why = "its filters keep rows of each worker's updates back, also at barriers",
-      .remedy = "nearest is a filter without loss, as zstd" },
 
     /* --- steps by staleness --------------------------------------------------------------------------------------- */
     { .of = PLI_OF(STALE_STEPS),

@@ -12,6 +12,7 @@
 #include "table/copies/mirror.h"
 #include "table/events.h"
 #include "table/server/functions.h"
+#include "table/state/rest.h"
 #include "table/state/values.h"
 #include "table/topology/agreed_clock.h"
 #include "table/topology/buckets.h"
@@ -263,10 +264,24 @@ static plait_status mirror_dump(plait_table *table, int64_t *n_out, uint64_t **k
 /* Behind the barrier every sum has been applied. What filters have kept goes with the values. */
 static plait_status mirror_zero(plait_table *table, int64_t number, plait_error *err) {
     (void)number;
-    if (pli_mirror_of(table)->coded != NULL) pli_coded_forget(pli_mirror_of(table)->coded);
+    pli_rest_forget(table);
     return pli_store_zero(&pli_mirror_of(table)->shard.store)
                ? PLAIT_OK
                : pli_fail(err, PLAIT_ENOMEM, "no memory to zero table %s", table->spec.name);
+}
+
+static plait_status mirror_rest_take(const plait_table *table, pli_rest *rest_out) {
+    const pli_coded *coded = pli_mirror_of(table)->coded;
+    return coded != NULL ? pli_coded_rest(coded, rest_out) : PLAIT_OK;
+}
+
+static plait_status mirror_rest_add(plait_table *table, const pli_rest *rest) {
+    pli_coded *coded = pli_mirror_of(table)->coded;
+    return coded != NULL ? pli_coded_rest_add(coded, rest) : PLAIT_OK;
+}
+
+static void mirror_rest_forget(plait_table *table) {
+    if (pli_mirror_of(table)->coded != NULL) pli_coded_forget(pli_mirror_of(table)->coded);
 }
 
 static pli_shard *mirror_copy(const plait_table *table) { return &pli_mirror_of(table)->shard; }
@@ -290,4 +305,7 @@ const pli_topology_ops pli_mirror_ops = {
     .dump = mirror_dump,
     .overlaps = mirror_overlaps,
     .copy = mirror_copy,
+    .rest_take = mirror_rest_take,
+    .rest_add = mirror_rest_add,
+    .rest_forget = mirror_rest_forget,
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/events.h"
+#include "table/state/rest.h"
 #include "table/state/state.h"
 #include "table/state/values.h"
 #include "table/table.h"
@@ -333,7 +334,7 @@ static plait_status served_zero(plait_table *table, int64_t number, plait_error 
         if (pli_job_me(job) == teller) status = pli_state_zero(table, number, err);
         status = pli_job_agree(job, "a table's zeroing", 0, status, err);
     } while (status >= 0 && pli_job_is_absent(job, teller));
-    pli_client_forget_rest(pli_served_of(table));
+    pli_rest_forget(table);
     return status;
 }
 
@@ -432,4 +433,7 @@ const pli_topology_ops pli_served_ops = {
     .drop = served_drop,
     .call = pli_served_call,
     .dump = pli_served_dump,
+    .rest_take = pli_served_rest_take,
+    .rest_add = pli_served_rest_add,
+    .rest_forget = pli_served_rest_forget,
 };
