@@ -40,7 +40,7 @@ PLAIT_API void plait_checkpoint_opts_init_sized(plait_checkpoint_opts *opts, siz
 
 /** Passes a barrier, saves tables [n] as they are then, and returns when the checkpoint is on disk: whole, or not at
  *  all. Errors: EINVAL; EREFUSED workers have copies of a table that differ, or write it without a lock (async over
- *  local), or its filters round; EIO, ENOSPACE: earlier checkpoints are unchanged; ENOMEM. The text is in
+ *  local); EIO, ENOSPACE: earlier checkpoints are unchanged; ENOMEM. The text is in
  *  plait_comm_error of the job's communicator. If the job has two replicas (plait_job_opts.replicas) and a
  *  worker dies meanwhile, the living workers save again. Collective over the workers, with the same tables and dir; but
  *  of groups' tables each worker gives those in which it takes part, so n may be 0. Then also EINVAL: two groups have

@@ -87,8 +87,9 @@ plait_status pli_coded_rest(const pli_coded *c, pli_rest *rest) {
     if (!kept) return PLAIT_OK;
     *rest = (pli_rest){ .type = c->type, .n = c->spec->rows, .cols = c->spec->cols * c->cols,
                         .values = pli_calloc((size_t)c->rows, (size_t)c->spec->sum_width) };
-    for (int32_t s = 0; rest->values != NULL && s < c->stripes; s++) add_kept(c, putter((pli_coded *)c, s), s, rest->values);
-    return rest->values != NULL ? PLAIT_OK : PLAIT_ENOMEM;
+    if (rest->values == NULL) return PLAIT_ENOMEM;
+    for (int32_t s = 0; s < c->stripes; s++) add_kept(c, putter((pli_coded *)c, s), s, rest->values);
+    return PLAIT_OK;
 }
 
 plait_status pli_coded_rest_add(pli_coded *c, const pli_rest *rest) {

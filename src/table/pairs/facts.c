@@ -6,8 +6,6 @@
 #include "optim/optim.h"
 
 static bool is_lossy(const plait_filter *filter) { return filter->loss != PLAIT_EXACT; }
-static bool rounds(const plait_filter *filter) { return filter->loss == PLAIT_ROUNDED; }
-static bool keeps_rows_back(const plait_filter *filter) { return filter->loss == PLAIT_KEPT_BACK; }
 static bool skips(const plait_filter *filter) { return filter->loss == PLAIT_SKIPPED; }
 static bool changes(const plait_filter *filter) {
     return is_lossy(filter) || filter->values.encode != NULL || filter->rows.choose != NULL;
@@ -18,8 +16,6 @@ static const struct {
     bool (*is)(const plait_filter *filter);
 } of_filters[] = {
     { PLI_OF(LOSSY), is_lossy },
-    { PLI_OF(ROUNDING), rounds },
-    { PLI_OF(LATE_ROWS), keeps_rows_back },
     { PLI_OF(SKIPPING), skips },
     { PLI_OF(CHANGING), changes },
 };

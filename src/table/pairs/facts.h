@@ -51,8 +51,6 @@ enum pli_of {
     PLI_OF_NORMS,      /* the policy bounds what is added                                */
     PLI_OF_FILTERS,    /* any                                                            */
     PLI_OF_LOSSY,      /* one loses something ...                                        */
-    PLI_OF_ROUNDING,   /* ... by rounding, and keeps the rest for the next push ...      */
-    PLI_OF_LATE_ROWS,  /* ... by keeping rows back                                       */
     PLI_OF_SKIPPING,   /* ... by omitting what would change nothing                      */
     PLI_OF_CHANGING,   /* one makes other bits of values on their way                    */
     PLI_OF_SHARED,     /* the topology is one process's memory                           */

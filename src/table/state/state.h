@@ -16,8 +16,8 @@
  * own. Then comes a barrier.
  *
  * Tables of which each worker has a copy that differs from the others' (gossip, local-sgd) are refused, as are sharded
- * ones, whose rule's state lies in slices of values, memory that workers write without a lock, and filters that round,
- * which keep what is left of a worker's updates. Of those that keep whole rows back the barrier sends all. */
+ * ones, whose rule's state lies in slices of values, and memory that workers write without a lock. What filters keep of
+ * a worker's updates is taken beside (rest.h). */
 #ifndef PLI_TABLE_STATE_H
 #define PLI_TABLE_STATE_H
 

@@ -1,5 +1,5 @@
-/* What filters have kept of a worker's updates to a table on servers: each of the worker's ends of a shard's messages has
- * its own, and a checkpoint gets one table's (state/rest.h). */
+/* What filters have kept of a worker's updates to a table on servers: each of the worker's ends of a shard's messages
+ * has its own, and a checkpoint gets one table's (state/rest.h). */
 #include <string.h>
 
 #include "table/state/rest.h"
