@@ -29,6 +29,8 @@
 
 enum { WORKERS_MAX = 70, ITEMS = 140, VALUES = 3 * ITEMS, CLOCKS_MAX = 60, RUNS = 60, RUNS_FULL = 600, HANG_S = 200 };
 
+#define LONG_NS UINT64_C(1500000000) /* the doctor looks at ranks that wait for a quarter of a second */
+
 /* What a worker does: it joins from clock `from` on, and leaves with clock `until`; then perhaps it joins again. */
 typedef struct visit {
     int64_t from, until, again; /* -1: never */
@@ -41,6 +43,7 @@ typedef struct plan {
     visit       of[WORKERS_MAX];
     int32_t     victim; /* -1: nobody dies */
     int64_t     dies_in;
+    int64_t     long_clock; /* worker 0 computes in it until the others have long been waiting; 0: none */
 } plan;
 
 /* Of a run; it lies in memory that processes share. */
@@ -100,6 +103,10 @@ static plait_status one_clock(plait_job *job, plait_table *table, bool leaves) {
     const int64_t clock = plait_job_clock_now(job);
     plait_status  status;
     if (me == 0 && p.victim >= 0 && clock == p.dies_in) kill_rank(p.victim);
+    const uint64_t begun_ns = pli_comm_now(plait_job_comm(job));
+    while (me == 0 && p.long_clock > 0 && clock == p.long_clock &&
+           pli_comm_now(plait_job_comm(job)) - begun_ns < LONG_NS)
+        continue; /* it computes */
     PLI_TRY(add_items(job, table, false));
     while ((status = leaves ? plait_job_leave(job) : plait_job_clock(job)) == PLAIT_STAND_IN)
         PLI_TRY(add_items(job, table, true));
@@ -234,6 +241,18 @@ static void test_a_worker_with_shards_leaves(void **unused) {
     assert_int_equal(atomic_load(&run->in[20]), 2);
 }
 
+/* Those who wait to join do not wait for each other, however long the clock takes. */
+static void test_a_long_clock_is_no_deadlock(void **unused) {
+    (void)unused;
+    p.transport = "threads";
+    fixed(4, 12);
+    p.slots = 2;
+    p.long_clock = 4;
+    p.of[2] = p.of[3] = (visit){ .from = 8, .until = -1, .again = -1 };
+    judged("two wait to join while a clock takes long", NULL);
+    p.long_clock = 0;
+}
+
 static void test_any_come_and_go(void **unused) {
     const char   *full = getenv("PLAIT_TEST_FULL"), *seed = getenv("PLAIT_SEED");
     const int64_t runs = seed != NULL ? 1 : full != NULL ? RUNS_FULL : RUNS;
@@ -357,6 +376,7 @@ int main(int argc, char **argv) {
     if (run == MAP_FAILED) return 1;
     const struct CMUnitTest threads[] = { cmocka_unit_test(test_two_then_four_then_three),
                                           cmocka_unit_test(test_a_worker_with_shards_leaves),
+                                          cmocka_unit_test(test_a_long_clock_is_no_deadlock),
                                           cmocka_unit_test(test_any_come_and_go),
                                           cmocka_unit_test(test_what_does_not_hold_is_refused_by_name) };
     const struct CMUnitTest sim[] = { cmocka_unit_test(test_sixty_then_seventy_then_sixty) };

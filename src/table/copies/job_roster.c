@@ -55,9 +55,11 @@ static void tell_join(const void *arg, char *text, size_t bytes) {
     snprintf(text, bytes, "its turn to join the job");
 }
 
+/* Any rank that goes on may bring it: those that are in, if only by ending the job. Two that wait to join do not wait
+ * for each other. */
 static void show_join(const void *arg, pli_wait *wait) {
     (void)arg;
-    wait->kind = PLI_WAIT_WORKERS;
+    wait->kind = PLI_WAIT_RECV;
     wait->peer = -1;
 }
 
