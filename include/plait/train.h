@@ -270,13 +270,13 @@ typedef struct plait_report {
     int32_t n_tables;
     plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables]; with hybrid each has its topology */
     int32_t n_figures;
-    plait_figure figures[PLAIT_FIGURES]; /* [n_figures] of the learner: "inertia", and of the test set
-                                            "test_inertia"                                                 */
+    plait_figure figures[PLAIT_FIGURES]; /* [n_figures] of the learner: "inertia"; of the test set "test_inertia" */
     int32_t n_options;
     plait_option_value options[PLAIT_OPTION_VALUES]; /* [n_options] of the learner's own options               */
     char    label[160]; /* the label that was learnt, and its kind: "price (first column), numbers" */
     int64_t replicas;   /* copies of each shard: 1, or 2 that survive the death of a rank */
-    char    pair_why[256]; /* why `plait train` chose topology and consistency; empty: they were named */
+    int64_t columns;    /* in which layers are cut; 1: they are whole */
+    char    pair_why[256], columns_why[256]; /* why `plait train` chose topology and consistency; columns; empty: named */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);

@@ -51,7 +51,12 @@ typedef struct search {
 
 static bool is_auto(const char *name) { return pli_is(name, "auto"); }
 
-bool pli_chosen_is_wanted(const pli_train_settings *s) { return is_auto(s->topology) || is_auto(s->consistency); }
+static bool wants_pair(const pli_train_settings *s) { return is_auto(s->topology) || is_auto(s->consistency); }
+bool        pli_chosen_is_wanted(const pli_train_settings *s) { return wants_pair(s) || is_auto(s->columns_text); }
+
+const char *pli_chosen_option(const pli_train_settings *s) {
+    return is_auto(s->topology) ? "topology" : is_auto(s->consistency) ? "consistency" : "columns";
+}
 
 static bool has(const search *s, const pli_job_pair *pair) {
     for (int32_t i = 0; i < s->n; i++)
@@ -169,22 +174,22 @@ static plait_status compare(search *s, int32_t first, pli_chosen *out, plait_err
 /* --- what must be there ----------------------------------------------------------------------------------------- */
 
 static plait_status check(const pli_train_settings *s, plait_error *err) {
-    const char *option = is_auto(s->topology) ? "topology" : "consistency";
+    const char *option = pli_chosen_option(s);
     for (int64_t i = 0; i < s->in.data.n; i++)
         if (pli_is_pipe(s->in.data.item[i]))
             return pli_fail(err, PLAIT_EINVAL,
-                            "--%s auto is refused: %s can be read only once, and the pairs are tried on its rows "
-                            "before; put it into a file, or name a pair (plait help pairs)", option,
-                            s->in.data.item[i]);
-    if (s->table.n > 0)
+                            "--%s auto is refused: %s can be read only once, and %s are tried on its rows before; put it "
+                            "into a file, or name %s", option, s->in.data.item[i], wants_pair(s) ? "the pairs" : "columns",
+                            wants_pair(s) ? "a pair (plait help pairs)" : "their number");
+    if (s->table.n > 0 && wants_pair(s))
         return pli_fail(err, PLAIT_EINVAL,
                         "--%s auto with --table is refused: it chooses one pair for all tables; leave out one of them",
                         option);
     if (s->cluster == NULL && !pli_is(s->transport, "sim"))
         return pli_fail(err, PLAIT_EINVAL,
                         "--%s auto is refused: nothing is known of the hosts and their links; describe them by "
-                        "--cluster FILE ('plait calibrate --out FILE' writes one to edit), or name a pair (plait help "
-                        "pairs)", option);
+                        "--cluster FILE ('plait calibrate --out FILE' writes one to edit), or name %s", option,
+                        wants_pair(s) ? "a pair (plait help pairs)" : "the number of columns");
     return PLAIT_OK;
 }
 
@@ -249,10 +254,19 @@ static bool take_kept(const pli_train_settings *s, pli_chosen *out) {
 
 /* --- choosing --------------------------------------------------------------------------------------------------- */
 
-static plait_status find(search *s, const pli_train_plan *plan, pli_chosen *out, plait_error *err) {
+/* With the pair that was named, or the first that could be. */
+static plait_status find_columns(search *s, pli_chosen *out, plait_error *err) {
+    const uint64_t seed = (uint64_t)s->settings->seed;
+    const pli_ahead ahead = { .plan = &s->plan, .data = s->data,
+                              .pair = wants_pair(s->settings) ? s->pair[0] : (pli_job_pair){ .topology = "" },
+                              .workers = s->workers, .seed = seed, .stragglers = pli_hash_u64(seed) };
+    PLI_TRY(pli_columns_choose(&ahead, &s->left_ns, &out->columns, err));
+    s->plan.train.columns = out->columns.columns;
+    return PLAIT_OK;
+}
+
+static plait_status find_pair(search *s, pli_chosen *out, plait_error *err) {
     int32_t first = 0;
-    PLI_TRY(prepare(s, plan, err));
-    s->left_ns = BUDGET_NS;
     if (s->n == 1 || s->workers == 1) {
         keep_first(s, 0, s->n == 1 ? "it is the only one that could be chosen"
                                    : "a single worker has nobody to wait for", out);
@@ -260,6 +274,13 @@ static plait_status find(search *s, const pli_train_plan *plan, pli_chosen *out,
     }
     PLI_TRY(find_first(s, &first, err));
     return compare(s, first, out, err);
+}
+
+static plait_status find(search *s, const pli_train_plan *plan, bool pair, pli_chosen *out, plait_error *err) {
+    PLI_TRY(prepare(s, plan, err));
+    s->left_ns = BUDGET_NS;
+    if (is_auto(s->settings->columns_text)) PLI_TRY(find_columns(s, out, err));
+    return pair ? find_pair(s, out, err) : PLAIT_OK;
 }
 
 void pli_chosen_find(const pli_train_settings *settings, const pli_train_plan *plan, pli_chosen *out) {
@@ -270,13 +291,15 @@ void pli_chosen_find(const pli_train_settings *settings, const pli_train_plan *p
         return;
     }
     s->settings = settings;
-    if (!take_kept(settings, out)) {
+    const bool pair = wants_pair(settings) && !take_kept(settings, out);
+    if (pair || is_auto(settings->columns_text)) {
         pli_spawn_begin();
-        out->status = find(s, plan, out, &out->err);
+        out->status = find(s, plan, pair, out, &out->err);
         pli_spawn_end();
     }
     if (out->status == PLAIT_EINTERRUPTED)
-        pli_fail(&out->err, PLAIT_EINTERRUPTED, "interrupted while a pair was chosen: nothing was learnt");
+        pli_fail(&out->err, PLAIT_EINTERRUPTED, "interrupted while --%s auto was chosen: nothing was learnt",
+                 pli_chosen_option(settings));
     plait_data_destroy(&s->data);
     pli_free(s);
 }

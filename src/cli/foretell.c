@@ -87,8 +87,8 @@ static void settle(child_job *job) {
     t->checkpoint = t->resume = NULL;
     t->dry_run = 0;
     t->curve = 0;
-    t->topology = a->pair.topology;
-    t->consistency = a->pair.consistency;
+    if (a->pair.topology[0] != '\0') t->topology = a->pair.topology;
+    if (a->pair.consistency[0] != '\0') t->consistency = a->pair.consistency;
     t->seed = a->seed;
     t->stop = &job->stop;
     t->progress = progress;

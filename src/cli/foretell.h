@@ -14,7 +14,7 @@
 typedef struct pli_ahead {
     const pli_train_plan *plan;
     const plait_data     *data;
-    pli_job_pair          pair;
+    pli_job_pair          pair; /* "": as the plan has it */
     int32_t               workers;
     uint64_t              seed, stragglers; /* of the job; of what the cluster's file draws */
     int64_t               clocks;           /* 0: all */

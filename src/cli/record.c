@@ -162,6 +162,10 @@ void pli_record_keys(const plait_report *r, const plait_simulated *simulated, co
     tables(text, r);
     name(text, "optimizer_why", r->optimizer_why);
     name(text, "pair_why", r->pair_why);
+    if (r->columns_why[0] != '\0') {
+        pli_json_i64(text, "columns", r->columns);
+        name(text, "columns_why", r->columns_why);
+    }
     name(text, "label", r->label);
     truth(text, "converged", r->converged);
     pli_json_f64(text, "gap", r->gap);
@@ -242,6 +246,8 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, co
     }
     if (r->pair_why[0] != '\0')
         pli_text_add(text, "%-18s %s x %s: %s\n", "chosen", r->topology, r->consistency, r->pair_why);
+    if (r->columns_why[0] != '\0')
+        pli_text_add(text, "%-18s columns %" PRId64 ": %s\n", "chosen", r->columns, r->columns_why);
     own_options_text(text, r);
     for (int32_t i = 0; i < r->n_tables; i++) {
         const plait_report_table *t = &r->tables[i];

@@ -72,9 +72,9 @@ const pli_opt pli_train_rows[] = {
       "with --cut: which stage has which node; auto: by simulated time; FILE has places; default: the places that "
       "--graph keeps, else layers",
       0, 0, "model" },
-    { "columns", PLI_OPT_I64, AT(columns), "1", "N",
-      "of an mlp: cut its layers in N columns, each on a rank; workers / N replicas train together; not with --cut", 1,
-      RANKS_MAX, "model" },
+    { "columns", PLI_OPT_TEXT, AT(columns_text), "1", "N|auto",
+      "of an mlp: cut its layers in N columns, each on a rank; workers / N replicas train together; not with --cut; "
+      "auto: the number whose clock is shortest when simulated on --cluster", 0, 0, "model" },
     { "classes", PLI_OPT_I64, AT(classes), "0", "N",
       "of a net, logistic or hinge: labels are whole numbers from 0 to N - 1, whether rows have all of them or not; 0: "
       "the labels that rows have",
@@ -271,7 +271,7 @@ static bool go_together(const pli_train_settings *s) {
 static bool may_choose(const pli_command *command, const pli_train_settings *s) {
     if (pli_is(command->name, "train")) return true;
     pli_cli_usage("%s: --%s auto is refused: only 'plait train' chooses; name what to use ('plait plan' shows what "
-                  "each would take)", command->name, pli_is(s->topology, "auto") ? "topology" : "consistency");
+                  "each would take)", command->name, pli_chosen_option(s));
     return false;
 }
 
@@ -320,10 +320,20 @@ static bool read_workers(pli_train_settings *s) {
     return false;
 }
 
+/* Reads N or auto, for which 1 stands until there is a choice. */
+static bool read_columns(pli_train_settings *s) {
+    s->columns = 1;
+    if (s->columns_text == NULL || pli_is(s->columns_text, "auto") ||
+        (pli_parse_i64(s->columns_text, &s->columns) && s->columns >= 1 && s->columns <= RANKS_MAX))
+        return true;
+    pli_cli_usage("option --columns: '%s' is not a number from 1 to %d, nor auto", s->columns_text, RANKS_MAX);
+    return false;
+}
+
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out) {
     if (!pli_cli_read(command, argc, argv, settings, NULL, opts_out, code_out)) return false;
-    if (read_workers(settings) && check_words(command, settings) && pli_own_options_check(settings, *opts_out))
+    if (read_workers(settings) && read_columns(settings) && check_words(command, settings) && pli_own_options_check(settings, *opts_out))
         return true;
     pli_opts_free(opts_out);
     *code_out = PLI_EXIT_USAGE;

@@ -124,8 +124,17 @@ static void on_graph(void *user, const plait_graph *graph) {
 /* --- the pair ---------------------------------------------------------------------------------------- */
 
 static void take_choice(run *r) {
-    r->chosen_settings->topology = r->plan.train.topology = r->chosen->pair.topology;
-    r->chosen_settings->consistency = r->plan.train.consistency = r->chosen->pair.consistency;
+    const pli_chosen *c = r->chosen;
+    if (c->columns.columns > 0) r->chosen_settings->columns = r->plan.train.columns = c->columns.columns;
+    if (c->pair.topology[0] == '\0') return;
+    r->chosen_settings->topology = r->plan.train.topology = c->pair.topology;
+    r->chosen_settings->consistency = r->plan.train.consistency = c->pair.consistency;
+}
+
+static void say_choice(run *r, const pli_chosen *c) {
+    if (c->columns.columns > 0) pli_talk_say(&r->talk, "chosen: columns %d: %s", (int)c->columns.columns, c->columns.why);
+    if (c->pair.topology[0] != '\0')
+        pli_talk_say(&r->talk, "chosen: %s x %s: %s", c->pair.topology, c->pair.consistency, c->why);
 }
 
 /* Chooses in the process that has rank 0, or all ranks. The others get its choice when the ranks have met, and so does
@@ -141,7 +150,7 @@ static bool choose(run *r, pli_chosen *chosen, int *code) {
     pli_chosen_find(r->settings, &r->plan, chosen);
     if (chosen->status >= 0) {
         take_choice(r);
-        pli_talk_say(&r->talk, "chosen: %s x %s: %s", chosen->pair.topology, chosen->pair.consistency, chosen->why);
+        say_choice(r, chosen);
     } else if (!r->asks) {
         *code = pli_cli_fail(&chosen->err);
         return false;

@@ -152,7 +152,11 @@ static int show(run *r) {
         pli_talk_say(&r->talk, "dry run: options, files and memory are in order");
         if (!r->settings->json) return pli_cli_end(PLI_EXIT_DONE);
     }
-    if (r->chosen != NULL) snprintf(r->report.pair_why, sizeof r->report.pair_why, "%s", r->chosen->why);
+    r->report.columns = r->plan.train.columns > 1 ? r->plan.train.columns : 1;
+    if (r->chosen != NULL) {
+        snprintf(r->report.pair_why, sizeof r->report.pair_why, "%s", r->chosen->why);
+        snprintf(r->report.columns_why, sizeof r->report.columns_why, "%s", r->chosen->columns.why);
+    }
     if (r->settings->json) {
         pli_record_json(&r->report, simulated, &r->path, &r->lost, &text);
     } else {

@@ -57,6 +57,42 @@ job="--data part --optimizer sgd --batch 40 --epochs 30 --learning-rate 0.05 --s
     refused 'its 4 hosts have 4 cores, but there are 5 ranks' train --data part $both --transport sim --workers 5 --cluster slow.yaml
 }
 
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+# The number is that of the shortest clock, or of one within 5 % of it: by links and layers it is another one each time.
+costs='cost: {flop: 0.05 ns, moved: 0.02 ns, node: 1 us, byte: 0.1 ns, message: 2 us, sum: 0.3 ns, value: 1 ns, key: 5 ns, entry: 1 ns}'
+printf 'version: 1\nhosts: [{count: 4, bandwidth: 10 Gb/s, latency: 20 us}]\n%s\n' "$costs" >quick.yaml
+printf 'version: 1\nhosts: [{count: 4, bandwidth: 100 Mb/s, latency: 500 us}]\n%s\n' "$costs" >far.yaml
+gzip -dc "$data/digits/digits.csv.gz" | head -n 700 >digits.csv
+chosen_columns=
+for of in "quick 32,32 64" "quick 512,512 64" "quick 768,512 512" "far 32,32 64" "far 512,512 512"; do
+    # shellcheck disable=SC2086
+    set -- $of
+    net="train --data digits.csv --label -1 --model mlp --layers $2 --batch $3 --epochs 1 --transport sim --workers 4 --cluster $1.yaml --json"
+    # shellcheck disable=SC2086
+    works columns $net --columns auto
+    number=$(field columns columns)
+    chosen_columns="$chosen_columns $number"
+    says columns.err "^plait: chosen: columns $number: a clock takes .*, of 3 numbers simulated" || fail "$of: $(cat columns.err)"
+    grep -q '"columns_why": "a clock takes ' columns.out || fail "$of: no reason: $(cat columns.out)"
+    least=
+    for n in 1 2 4; do
+        # shellcheck disable=SC2086
+        works named $net --quiet --columns $n
+        seconds=$(field named train_seconds)
+        [ $n != "$number" ] || { of_chosen=$seconds && [ "$(field named model_hash)" = "$(field columns model_hash)" ]; } ||
+            fail "$of: the model is not that of $number columns"
+        least=$(awk "BEGIN { print ${least:-1e9} < $seconds ? ${least:-1e9} : $seconds }")
+    done
+    awk "BEGIN { exit !($of_chosen <= 1.05 * $least) }" || fail "$of: $number columns take $of_chosen s, the best takes $least s"
+done
+[ "$(echo "$chosen_columns" | tr ' ' '\n' | sort -u | grep -c .)" -ge 3 ] || fail "always the same number: $chosen_columns"
+works both train --data digits.csv --label -1 --model mlp --layers 512,512 --batch 64 --epochs 1 --transport sim --workers 4 --cluster quick.yaml --columns auto --topology auto --json --quiet
+[ "$(field both columns)" = 4 ] && grep -q '"pair_why": "' both.out || fail "columns and a pair: $(cat both.out)"
+refused 'nothing is known of the hosts and their links; .* or name the number of columns' train --data digits.csv --label -1 --model mlp --workers 4 --columns auto
+refused "option --columns: 'all' is not a number from 1 to 65536, nor auto" train --data digits.csv --label -1 --model mlp --columns all
+refused "compare: --columns auto is refused: only 'plait train' chooses" compare --data digits.csv --model mlp --columns auto
+
 # A resumed run has the pair of its checkpoint, whatever would be chosen now.
 # shellcheck disable=SC2086
 {

@@ -196,6 +196,17 @@ static void end_live(const pli_loop *loop) {
                 "takes texts as they come", (long long)unknown, pli_plural(unknown));
 }
 
+/* Workers that each stop by themselves, the last of them behind its last clock: others had ended theirs before the stop
+ * came. What follows is collective, so all count as stopped, or none. */
+static plait_status agree_stopped(const pli_loop *loop) {
+    pli_run *run = loop->run;
+    double   stopped = run->interrupted;
+    if (run->opts->stop == NULL || loop->sums_need_all || run->keep != NULL || loop->steps->asks) return PLAIT_OK;
+    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    run->interrupted = stopped > 0;
+    return PLAIT_OK;
+}
+
 static plait_status all_epochs(pli_loop *loop) {
     pli_run *run = loop->run;
     bool     end = false;
@@ -223,6 +234,7 @@ static plait_status all_epochs(pli_loop *loop) {
         pli_job_resume(run->job);
         if (status != PLAIT_END) pli_meter_tell(&loop->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
+    PLI_TRY(agree_stopped(loop));
     if (run->live) end_live(loop);
     pli_stream_take_means(loop->batches, run->schema);
     PLI_TRY(hear_others(loop, &end)); /* the answer comes too late to matter: all is done */
