@@ -276,7 +276,7 @@ typedef struct plait_report {
     char    label[160]; /* the label that was learnt, and its kind: "price (first column), numbers" */
     int64_t replicas;   /* copies of each shard: 1, or 2 that survive the death of a rank */
     int64_t columns;    /* in which layers are cut; 1: they are whole */
-    char    pair_why[256], columns_why[256]; /* why `plait train` chose topology and consistency; columns; empty: named */
+    char    pair_why[256], columns_why[256]; /* why `plait train` chose the pair; columns; empty: they were named */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);

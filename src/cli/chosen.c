@@ -178,8 +178,9 @@ static plait_status check(const pli_train_settings *s, plait_error *err) {
     for (int64_t i = 0; i < s->in.data.n; i++)
         if (pli_is_pipe(s->in.data.item[i]))
             return pli_fail(err, PLAIT_EINVAL,
-                            "--%s auto is refused: %s can be read only once, and %s are tried on its rows before; put it "
-                            "into a file, or name %s", option, s->in.data.item[i], wants_pair(s) ? "the pairs" : "columns",
+                            "--%s auto is refused: %s can be read only once, and %s are tried on its rows before; "
+                            "put it into a file, or name %s", option, s->in.data.item[i],
+                            wants_pair(s) ? "the pairs" : "columns",
                             wants_pair(s) ? "a pair (plait help pairs)" : "their number");
     if (s->table.n > 0 && wants_pair(s))
         return pli_fail(err, PLAIT_EINVAL,

@@ -333,7 +333,8 @@ static bool read_columns(pli_train_settings *s) {
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out) {
     if (!pli_cli_read(command, argc, argv, settings, NULL, opts_out, code_out)) return false;
-    if (read_workers(settings) && read_columns(settings) && check_words(command, settings) && pli_own_options_check(settings, *opts_out))
+    if (read_workers(settings) && read_columns(settings) && check_words(command, settings) &&
+        pli_own_options_check(settings, *opts_out))
         return true;
     pli_opts_free(opts_out);
     *code_out = PLI_EXIT_USAGE;

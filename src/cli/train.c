@@ -132,7 +132,8 @@ static void take_choice(run *r) {
 }
 
 static void say_choice(run *r, const pli_chosen *c) {
-    if (c->columns.columns > 0) pli_talk_say(&r->talk, "chosen: columns %d: %s", (int)c->columns.columns, c->columns.why);
+    if (c->columns.columns > 0)
+        pli_talk_say(&r->talk, "chosen: columns %d: %s", (int)c->columns.columns, c->columns.why);
     if (c->pair.topology[0] != '\0')
         pli_talk_say(&r->talk, "chosen: %s x %s: %s", c->pair.topology, c->pair.consistency, c->why);
 }
