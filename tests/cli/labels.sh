@@ -150,6 +150,18 @@ exits 1 "$zero" zero-stream train --data pipe --epochs 1 --weight-column w
 printf '0\n1\n' >none.weight
 works part-light train --data none --batch 1 --epochs 3 --metrics light.json
 grep -qi nan part-light.err part-light.out light.json && fail "NaN is told: $(cat part-light.err)"
+# The scale of features is that of the rows with a weight: what the others hold is not seen.
+for x in 5 900000; do
+    awk -v x=$x 'BEGIN { for (i = 0; i < 40; i++) printf "%d,%d,%d,%d\n", i % 2, i % 3 + 4, i % 7 + i % 2, i != 20
+                         print "1," x "," 2 * x ",0" }' >"scale$x.csv"
+    for options in "--model mlp --layers 3 --batch 41" "--optimizer adagrad --batch 41" "--optimizer lbfgs"; do
+        # shellcheck disable=SC2086
+        works scale train --data "scale$x.csv" --label 1 --weight-column 4 --epochs 3 $options --json
+        printf '%.5f\n' "$(field scale objective)"
+    done >"scale$x.objective"
+done
+[ "$(sort -u scale5.objective | wc -l)" -eq 3 ] || fail "no objective: $(cat scale5.objective)"
+cmp -s scale5.objective scale900000.objective || fail "rows of weight 0 are seen: $(cat scale5.objective scale900000.objective)"
 # The weights of a test set and of a file for validation count with any number of workers.
 awk 'BEGIN { for (i = 0; i < 200; i++) printf "%d 1:%d\n", i % 3 == 0, i % 5 }' >heavy
 awk 'BEGIN { for (i = 0; i < 200; i++) print i % 7 }' >heavy.weight

@@ -92,6 +92,19 @@ def test_every_learner():
     raises(plait.PlaitError, "counts", lambda: topics.fit(words + 0.5))
 
 
+def test_weights_of_nets():
+    """With all rows in a batch a row of weight 2 is two rows, up to float32."""
+    draw = np.random.default_rng(0)
+    rows, times = 1e3 * draw.random((15, 30)) + 1e5, draw.integers(0, 5, 15)
+    z, order = draw.integers(0, 3, 15), draw.permutation(15)
+    for model in (plait.MLPClassifier((8,), solver="sgd", batch_size=1000, alpha=1.0, max_iter=20),
+                  plait.MLPRegressor((8,), solver="sgd", batch_size=1000, alpha=1.0, max_iter=20)):
+        repeated = clone(model).fit(rows.repeat(times, 0), z.repeat(times))
+        weighted = clone(model).fit(rows[order], z[order], sample_weight=times[order])
+        of = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+        same(getattr(repeated, of)(rows), getattr(weighted, of)(rows), 1e-3)
+
+
 def test_factors():
     draw = np.random.default_rng(0)
     ratings = 3 + draw.normal(size=(80, 2)) @ draw.normal(size=(2, 50))
@@ -260,6 +273,7 @@ test_layouts_give_the_same_model()
 test_regression()
 test_others()
 test_every_learner()
+test_weights_of_nets()
 test_factors()
 test_parts()
 test_frames(sys.argv[1])

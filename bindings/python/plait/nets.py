@@ -5,6 +5,13 @@ from plait._base import Classifier, Parts, Probabilities, Regressor
 
 
 class _Net(Parts):
+    def _fit(self, x, label, weight, options, **more):
+        """A row of weight 2 is as good as two rows: in the mean loss by weights whose mean is 1, and beside alpha."""
+        if weight is not None and weight.sum() > 0:
+            options["l2"] = self.alpha / weight.sum()
+            weight = weight / weight.mean()
+        return super()._fit(x, label, weight, options, **more)
+
     def _options(self, rows):
         sizes = np.atleast_1d(self.hidden_layer_sizes)
         options = dict(model="mlp", layers=",".join(str(int(n)) for n in sizes), optimizer=self.solver,

@@ -8,32 +8,41 @@
 enum { MOMENT_VALUES_MAX = 1 << 24 }; /* of the per-block sums of all blocks: 128 MiB */
 
 /* The moments of a column: how many values are given, their sum and their sum of squares, each value less a pivot, so
- * that the variance of large numbers stays exact. They are taken for each block, then added in the order of blocks, so
- * they do not depend on who has which block. */
+ * that the variance of large numbers stays exact. A row of weight 2 counts as two rows. Moments are taken for each
+ * block, then added in the order of blocks, so they do not depend on who has which block. Behind those of all columns
+ * stands the number of rows. */
 enum { GIVEN, SUM, SQUARE, MOMENTS };
 
+static double weight_of(const pli_block *block, int64_t row) {
+    return block->weight != NULL ? (double)block->weight[row] : 1;
+}
+
 static void block_moments(const pli_block *block, const double *pivot, bool (*skip)(void *user, int64_t row),
-                          void *user, double *moment) {
+                          void *user, double *moment, double *rows) {
     for (int64_t r = 0; r < block->rows; r++) {
+        const double weight = weight_of(block, r);
         if (skip != NULL && skip(user, block->first_row + r)) continue;
+        *rows += weight;
         for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
             double  x = (block->value != NULL ? (double)block->value[e] : 1.0) - pivot[block->col[e]];
             double *m = moment + (int64_t)block->col[e] * MOMENTS;
-            m[GIVEN]++;
-            m[SUM] += x;
-            m[SQUARE] += x * x;
+            m[GIVEN] += weight;
+            m[SUM] += weight * x;
+            m[SQUARE] += weight * x * x;
         }
     }
 }
 
-/* Computes moment [d, MOMENTS] of all rows of all workers. */
+/* Computes moment [d, MOMENTS], and the number of rows behind them, of all rows of all workers. */
 static plait_status moments(plait_comm *comm, const pli_scale_rows *rows, int64_t d, const double *pivot,
                             double *moment, plait_error *err) {
-    int64_t blocks = rows->blocks, n = d * MOMENTS;
+    int64_t blocks = rows->blocks, n = d * MOMENTS + 1;
     double *part = pli_calloc((size_t)(blocks * n), sizeof *part);
     if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the moments of %lld columns", (long long)d);
-    for (int32_t b = 0; b < rows->own; b++)
-        block_moments(rows->block[b], pivot, rows->skip, rows->user, part + rows->block[b]->number * n);
+    for (int32_t b = 0; b < rows->own; b++) {
+        double *own = part + rows->block[b]->number * n;
+        block_moments(rows->block[b], pivot, rows->skip, rows->user, own, own + n - 1);
+    }
     /* Only one worker's term is not 0, so the order of the sum does not matter. */
     plait_status status = plait_comm_allreduce(comm, part, blocks * n, PLAIT_F64, PLAIT_SUM);
     memset(moment, 0, (size_t)n * sizeof *moment);
@@ -43,23 +52,25 @@ static plait_status moments(plait_comm *comm, const pli_scale_rows *rows, int64_
     return status;
 }
 
-/* Finds the largest value (or |x|) of each column, top [d]; it is the same in any order of rows. */
+/* Finds the largest value (or |x|) of each column, top [d], in rows with a weight; it is the same in any order of
+ * rows. */
 static plait_status largest(plait_comm *comm, const pli_scale_rows *rows, int64_t d, bool absolute, double *top) {
     for (int64_t j = 0; j < d; j++) top[j] = absolute ? 0 : -DBL_MAX;
     for (int32_t b = 0; b < rows->own; b++) {
         const pli_block *block = rows->block[b];
-        for (int64_t e = 0; e < block->entries; e++) {
-            double x = block->value != NULL ? (double)block->value[e] : 1.0;
-            if (absolute) x = fabs(x);
-            if (x > top[block->col[e]]) top[block->col[e]] = x;
-        }
+        for (int64_t r = 0; r < block->rows; r++)
+            for (int64_t e = block->row_start[r]; weight_of(block, r) > 0 && e < block->row_start[r + 1]; e++) {
+                double x = block->value != NULL ? (double)block->value[e] : 1.0;
+                if (absolute) x = fabs(x);
+                if (x > top[block->col[e]]) top[block->col[e]] = x;
+            }
     }
     return plait_comm_allreduce(comm, top, d, PLAIT_F64, PLAIT_MAX);
 }
 
 static plait_status scale_dense(plait_comm *comm, int64_t d, bool intercept, const pli_scale_rows *rows,
                                 pli_scale *scale, plait_error *err) {
-    double *pivot = pli_array((size_t)d, sizeof *pivot), *moment = pli_array((size_t)d, MOMENTS * sizeof *moment);
+    double *pivot = pli_array((size_t)d, sizeof *pivot), *moment = pli_array((size_t)d * MOMENTS + 1, sizeof *moment);
     scale->centre = pli_calloc((size_t)d, sizeof *scale->centre);
     plait_status status = PLAIT_ENOMEM;
     if (pivot == NULL || moment == NULL || scale->centre == NULL) goto out;
@@ -68,7 +79,7 @@ static plait_status scale_dense(plait_comm *comm, int64_t d, bool intercept, con
         if (!intercept || pivot[j] == -DBL_MAX) pivot[j] = 0;
     if (status == PLAIT_OK) status = moments(comm, rows, d, pivot, moment, err);
     if (status < 0) goto out;
-    double n = (double)rows->rows;
+    const double n = fmax(moment[d * MOMENTS], DBL_MIN); /* a sample's rows may all weigh 0 */
     for (int64_t j = 0; j < d; j++) {
         const double *m = moment + j * MOMENTS;
         double        off = (m[SUM] - (n - m[GIVEN]) * pivot[j]) / n; /* mean, less the pivot */
@@ -97,8 +108,9 @@ static plait_status largest_of_all(plait_comm *comm, const pli_scale_rows *rows,
     for (int32_t b = 0; b < rows->own; b++) {
         const pli_block *block = rows->block[b];
         if (block->value == NULL && block->entries > 0) *top_out = fmax(*top_out, 1);
-        for (int64_t e = 0; block->value != NULL && e < block->entries; e++)
-            *top_out = fmax(*top_out, fabs((double)block->value[e]));
+        for (int64_t r = 0; block->value != NULL && r < block->rows; r++)
+            for (int64_t e = block->row_start[r]; weight_of(block, r) > 0 && e < block->row_start[r + 1]; e++)
+                *top_out = fmax(*top_out, fabs((double)block->value[e]));
     }
     return plait_comm_allreduce(comm, top_out, 1, PLAIT_F64, PLAIT_MAX);
 }

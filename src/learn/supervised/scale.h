@@ -29,9 +29,9 @@ typedef struct pli_scale_rows {
 
 /** Decides from the rows of all workers; the scale is the same on each. Columns of dense data (more than half of all
  *  values given) are centred and get unit variance; without intercept they get unit mean square alone. Columns of
- *  sparse data are divided by their largest |x|, if any is above 1. A sample may have missed the large values of a
- *  column. So by a sample, columns without spread are not stretched, and columns of sparse data are only made smaller,
- *  if any value is above 10. Collective over the workers. */
+ *  sparse data are divided by their largest |x|, if any is above 1. Rows count by their weights. A sample may have
+ *  missed the large values of a column. So by a sample, columns without spread are not stretched, and columns of sparse
+ *  data are only made smaller, if any value is above 10. Collective over the workers. */
 plait_status pli_scale_measure(plait_comm *comm, int64_t features, bool intercept, const pli_scale_rows *rows,
                                pli_scale *scale_out, plait_error *err);
 void         pli_scale_destroy(pli_scale *scale);
