@@ -160,16 +160,17 @@ def venv_python():
 
 
 def need_module(name, package):
-    """The private environment's python, if it has a module."""
-    python = venv_python()
-    if subprocess.run([str(python), "-c", f"import {name}"], capture_output=True).returncode != 0:
-        raise Skipped(f"{package} is not installed: {python} -m pip install {package}")
-    return python
+    """A python3 that has a module: that of .bench/venv, else that of .venv (script/bootstrap --all)."""
+    for python in (SCRATCH / "venv" / "bin" / "python", ROOT / ".venv" / "bin" / "python"):
+        if python.exists() and subprocess.run([str(python), "-c", f"import {name}"], capture_output=True).returncode == 0:
+            return python
+    raise Skipped(f"{package} is not installed: {venv_python()} -m pip install {package}")
 
 
 def run_alone(main):
-    """One benchmark as a program: exit 1 where it falls short, or says why it was skipped."""
+    """One benchmark as a program. Exit code 1: it falls short; 4: not measured, and why."""
     try:
         sys.exit(0 if main() else 1)
     except Skipped as reason:
-        sys.exit(f"skipped: {reason}")
+        print(f"skipped: {reason}", file=sys.stderr)
+        sys.exit(4)
