@@ -22,8 +22,8 @@ PINGS, STREAMS = 200, 3
 INSIDE = "BENCH_INSIDE"
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "mount": "mount"}
 # What one tbf lets pass at once after a pause: more than the kernel's own largest packet, 64 kB and its heads, which it would
-# otherwise cut up, so that a byte costs a core ten times as much and answers to the pieces crowd the way back. And what it holds back: more than any
-# window, so that nothing is lost.
+# otherwise cut up, so that a byte costs a core ten times as much and answers to the pieces crowd the way back. And what it
+# holds back: more than any window, so that nothing is lost.
 BURST, QUEUE = "96kb", "64mb"
 
 
