@@ -173,6 +173,17 @@ static plait_status compare(search *s, int32_t first, pli_chosen *out, plait_err
 
 /* --- what must be there ----------------------------------------------------------------------------------------- */
 
+static plait_status check_columns(const pli_train_settings *s, const pli_train_plan *plan, plait_error *err) {
+    if (!is_auto(s->columns_text)) return PLAIT_OK;
+    if (!pli_is(plan->train.model, "mlp"))
+        return pli_fail(err, PLAIT_EINVAL,
+                        "--columns auto with model %s is refused: only the dense layers of an mlp lie in columns; of "
+                        "another net nearest is --cut 2 --place auto", plan->train.model);
+    if (s->cut <= 1) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "--columns auto with --cut %lld is refused: a net is cut in one way; take one "
+                                       "of the two", (long long)s->cut);
+}
+
 static plait_status check(const pli_train_settings *s, plait_error *err) {
     const char *option = pli_chosen_option(s);
     for (int64_t i = 0; i < s->in.data.n; i++)
@@ -203,6 +214,7 @@ static int32_t workers_of(const pli_train_settings *s) {
 }
 
 static plait_status prepare(search *s, const pli_train_plan *plan, plait_error *err) {
+    PLI_TRY(check_columns(s->settings, plan, err));
     PLI_TRY(check(s->settings, err));
     PLI_TRY(list_pairs(s, err));
     s->plan = *plan;
@@ -255,9 +267,11 @@ static bool take_kept(const pli_train_settings *s, pli_chosen *out) {
 
 /* --- choosing --------------------------------------------------------------------------------------------------- */
 
-/* With the pair that was named, or the first that could be. */
+/* With the pair that was named, or the first that could be. The threads of local have no messages, which a simulation
+ * would count: it has the default instead. */
 static plait_status find_columns(search *s, pli_chosen *out, plait_error *err) {
     const uint64_t seed = (uint64_t)s->settings->seed;
+    if (pli_is(s->plan.train.topology, "local")) s->plan.train.topology = NULL;
     const pli_ahead ahead = { .plan = &s->plan, .data = s->data,
                               .pair = wants_pair(s->settings) ? s->pair[0] : (pli_job_pair){ .topology = "" },
                               .workers = s->workers, .seed = seed, .stragglers = pli_hash_u64(seed) };

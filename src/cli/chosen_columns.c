@@ -19,7 +19,7 @@ typedef struct trial {
 typedef struct trials {
     trial       of[CANDIDATES]; /* [n] ascending */
     int32_t     n, simulated;
-    plait_error refused; /* why the first that does not run does not */
+    plait_error refused; /* why the last that does not run does not: that of the most columns */
 } trials;
 
 /* All divisors of the workers. */
@@ -43,7 +43,7 @@ static plait_status simulate(trials *all, int32_t i, const pli_ahead *like, uint
     if (told.status >= 0) {
         all->of[i].seconds = told.seconds / (double)told.clocks;
         all->simulated++;
-    } else if (all->refused.code == PLAIT_OK) {
+    } else {
         pli_fail(&all->refused, told.status, "%s", told.why);
     }
     return PLAIT_OK;

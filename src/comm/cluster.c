@@ -2,6 +2,7 @@
  * are. */
 #include "comm/cluster.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -20,7 +21,8 @@ const pli_cost pli_cluster_usual_cost = {
 };
 
 const pli_host_group pli_cluster_usual_host = {
-    .count = 1, .cores = 1, .speed = 1, .rack = -1, .link = { .bandwidth = 1.25e9, .latency = 10e-6 }
+    .count = 1, .cores = 1, .speed = 1, .memory = INFINITY, .rack = -1,
+    .link = { .bandwidth = 1.25e9, .latency = 10e-6 }
 };
 
 plait_status pli_cluster_default(int32_t ranks, pli_cluster *cluster_out, plait_error *err) {
@@ -116,6 +118,11 @@ bool pli_cluster_is_lossy(const pli_cluster *c) {
 
 double pli_cluster_speed(const pli_cluster *c, int32_t rank) {
     return pli_cluster_group(c, pli_cluster_host(c, rank))->speed;
+}
+
+double pli_cluster_memory(const pli_cluster *c, int32_t rank) {
+    const pli_host_group *g = pli_cluster_group(c, pli_cluster_host(c, rank));
+    return g->memory / g->cores;
 }
 
 void pli_cluster_between(const pli_cluster *c, int32_t from_rank, int32_t to_rank, double *latency_out,

@@ -21,6 +21,7 @@ typedef struct pli_link_spec {
 typedef struct pli_host_group {
     int32_t       count, cores; /* a host takes as many ranks as it has cores */
     double        speed;
+    double        memory; /* bytes; INFINITY: the file does not say */
     int32_t       rack; /* -1: none */
     pli_link_spec link; /* from a host to its switch */
 } pli_host_group;
@@ -116,6 +117,8 @@ double pli_cluster_latency(const pli_cluster *cluster, int32_t from_host, int32_
 double pli_cluster_bandwidth(const pli_cluster *cluster, int32_t from_host, int32_t to_host);
 /** The same by ranks: the speed of a rank's host, and what lies between the hosts of two ranks. */
 double pli_cluster_speed(const pli_cluster *cluster, int32_t rank);
+/** Bytes that a rank may use, an equal share of its host's; INFINITY: the file does not say. */
+double pli_cluster_memory(const pli_cluster *cluster, int32_t rank);
 void   pli_cluster_between(const pli_cluster *cluster, int32_t from_rank, int32_t to_rank, double *latency_out,
                            double *bandwidth_out);
 /** May messages be lost, doubled or overtake one another? */

@@ -15,6 +15,7 @@ static const pli_field host_fields[] = {
     { "count", PLI_FIELD_COUNT, AT(pli_host_group, count), 1, PLI_CLUSTER_HOSTS_MAX, false },
     { "cores", PLI_FIELD_COUNT, AT(pli_host_group, cores), 1, 4096, false },
     { "speed", PLI_FIELD_NUMBER, AT(pli_host_group, speed), 1e-6, 1e6, false },
+    { "memory", PLI_FIELD_BYTES, AT(pli_host_group, memory), 1, 1e18, false },
     { "rack", PLI_FIELD_RACK, AT(pli_host_group, rack), 0, 0, false },
     { "bandwidth", PLI_FIELD_BANDWIDTH, AT(pli_host_group, link.bandwidth), 1, 1e15, false },
     { "latency", PLI_FIELD_SECONDS, AT(pli_host_group, link.latency), 0, 3600, false },
@@ -123,6 +124,7 @@ static const unit times[] = {
 static const unit rates[] = { { "b/s", 0.125 },  { "kb/s", 125 },   { "Mb/s", 125e3 },
                               { "Gb/s", 125e6 }, { "Tb/s", 125e9 }, { "B/s", 1 },
                               { "kB/s", 1e3 },   { "MB/s", 1e6 },   { "GB/s", 1e9 } };
+static const unit sizes[] = { { "B", 1 }, { "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "TB", 1e12 } };
 
 /* Reads "2.5 ms": a number and a unit; a bare 0 needs no unit. */
 static bool parse_quantity(const char *text, const unit *units, size_t n, double *out) {
@@ -151,10 +153,12 @@ bool pli_field_parse(const pli_field *f, const char *text, double *value, char w
         [PLI_FIELD_SECONDS] = "a time such as 20 us, 5 ms or 1.5 s",
         [PLI_FIELD_NANOSECONDS] = "a time such as 2 ns, 5 us or 100 ms",
         [PLI_FIELD_BANDWIDTH] = "a rate such as 100 Mb/s, 10 Gb/s or 1.2 GB/s",
+        [PLI_FIELD_BYTES] = "a size such as 500 MB, 16 GB or 1 TB",
     };
     bool bare = f->kind == PLI_FIELD_COUNT || f->kind == PLI_FIELD_NUMBER;
     bool good = bare                   ? pli_parse_f64(text, value)
                 : f->kind == PLI_FIELD_BANDWIDTH ? parse_quantity(text, rates, sizeof rates / sizeof *rates, value)
+                : f->kind == PLI_FIELD_BYTES     ? parse_quantity(text, sizes, sizeof sizes / sizeof *sizes, value)
                                        : parse_quantity(text, times, sizeof times / sizeof *times, value);
     if (good && f->kind == PLI_FIELD_NANOSECONDS) *value *= 1e9;
     const bool whole = f->kind != PLI_FIELD_COUNT || *value == floor(*value);

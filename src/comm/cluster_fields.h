@@ -11,6 +11,7 @@ typedef enum pli_field_kind {
     PLI_FIELD_SECONDS,
     PLI_FIELD_NANOSECONDS,
     PLI_FIELD_BANDWIDTH,
+    PLI_FIELD_BYTES,
     PLI_FIELD_NAME,
     PLI_FIELD_RANKS,
     PLI_FIELD_RACK,
@@ -44,7 +45,7 @@ extern const pli_event_form pli_event_forms[PLI_EVENT_FORMS];
 
 enum { PLI_FIELD_WANTED = 144 };
 /** Reads a field's text as a number in the struct's unit. false: the text is no such number; wanted says what was
- *  expected. Only for the kinds up to BANDWIDTH. */
+ *  expected. Only for the kinds up to BYTES. */
 bool pli_field_parse(const pli_field *field, const char *text, double *value, char wanted[PLI_FIELD_WANTED]);
 
 #endif

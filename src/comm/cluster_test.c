@@ -37,6 +37,7 @@ static void refuses_with_line(void **state) {
         { "version: 1\nhosts:\n  - {count: 1.5}\n", "c.yaml:3: count" },
         { "version: 1\nhosts:\n  - {count: 1, count: 2}\n", "count is given twice" },
         { "version: 1\nhosts:\n  - {bandwidth: 10}\n", "c.yaml:3: bandwidth: '10': expected a rate such as" },
+        { "version: 1\nhosts:\n  - {memory: 4 Gb}\n", "c.yaml:3: memory: '4 Gb': expected a size such as" },
         { "version: 1\nhosts:\n  - {latency: 10 parsec}\n", "latency: '10 parsec': expected a time such as" },
         { "version: 1\nhosts:\n  - {rack: a}\n", "c.yaml:3: rack 'a' is not described" },
         { "version: 1\nracks: [{name: aa}]\nhosts:\n  - {rack: ab}\n", "did you mean 'aa'" },
@@ -95,6 +96,16 @@ static void latency_is_the_way(void **state) {
     NEAR(pli_cluster_latency(&c, 0, 1), 200e-6);
     NEAR(pli_cluster_latency(&c, 0, 2), 3.3e-3);
     NEAR(pli_cluster_latency(&c, 3, 2), 35.5e-3);
+    pli_cluster_free(&c);
+}
+
+/* Ranks of a host share its memory alike. */
+static void memory_is_shared(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 1, cores: 4, memory: 16 GB}, {count: 1}]\n");
+    NEAR(pli_cluster_memory(&c, 0), 4e9);
+    NEAR(pli_cluster_memory(&c, 3), 4e9);
+    assert_true(isinf(pli_cluster_memory(&c, 4)));
     pli_cluster_free(&c);
 }
 
@@ -197,7 +208,7 @@ int main(void) {
         cmocka_unit_test(refuses_with_line),
         cmocka_unit_test(ranks_must_be_there),
         cmocka_unit_test(latency_is_the_way),
-        cmocka_unit_test(slowness_is_integrated),
+        cmocka_unit_test(memory_is_shared), cmocka_unit_test(slowness_is_integrated),
         cmocka_unit_test(frozen_for_good_through_bursts),
         cmocka_unit_test(bursts_are_drawn),
         cmocka_unit_test(jitter_is_lognormal),

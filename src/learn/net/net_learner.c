@@ -219,6 +219,7 @@ static plait_status prepare(pli_run *run) {
     PLI_TRY(check_start(run));
     PLI_TRY(pli_stages_plan(run, &pli_net_fit_of(run)->stages));
     PLI_TRY(check_memory(run));
+    PLI_TRY(pli_net_room_check(run));
     return pli_shift_settle(run);
 }
 

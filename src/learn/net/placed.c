@@ -61,7 +61,7 @@ static plait_status judge(const pli_staging *p, const char *method, const int32_
     opts.micro_batches = p->micro_batches;
     opts.state_values = rule != NULL ? rule->slots : 0;
     opts.rules = &loss;
-    opts.n_rules = 1;
+    opts.n_rules = net->scores >= 0; /* a softmax by classes has its loss in parts */
     opts.method = method;
     opts.given = given;
     opts.seed = p->run->opts->seed;

@@ -73,6 +73,10 @@ bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, const doub
 plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out);
 void         pli_stages_destroy(pli_stages **stages);
 
+/** room.c: does each rank's share of the net, with the optimiser's state and the values of its micro-batches, fit the
+ *  memory that the cluster's file gives its host? Errors: EREFUSED with the bytes by rank; ENOMEM. */
+plait_status pli_net_room_check(const pli_run *run);
+
 /** Does this rank have parameter p? stages NULL: it has all. */
 bool         pli_stages_have(const pli_stages *stages, int32_t p);
 /** The stage that has parameter p; the one that has a part. */
