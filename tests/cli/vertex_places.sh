@@ -1,11 +1,14 @@
 #!/bin/sh
 # plait graph run: each program gives what it gives with one worker, whatever carries its messages and however many share it:
-# threads with 2, 4 and 8 workers, each partition that the program takes, simulated ranks, processes; superstep by superstep, and
-# by the asynchronous engine where there is one. To the bit, and ranks over a vertex cut, and fixed points of the asynchronous
-# engine, within 1e-9. What one worker gives is compared with plain loops in vertex.programs, direct, beliefs and als.
+# threads, simulated ranks, processes; 2, 4 and 8 workers; each partition that the program takes (metis where its module is);
+# superstep by superstep, and by the asynchronous engine where there is one. To the bit, and ranks over a vertex cut, and fixed
+# points of the asynchronous engine, within 1e-9. Processes take the partition range, and 8 of them and the other partitions
+# under PLAIT_TEST_FULL. What one worker gives is compared with plain loops in vertex.programs, direct, beliefs and als.
 # usage: vertex_places.sh TRANSPORT...      threads, sim, or the path of mpirun: processes
 . "$(dirname "$0")/common.sh"
 case $1 in */*) PLAIT_MPIRUN=$1 && export PLAIT_MPIRUN && set -- mpi ;; esac
+metis=
+if "$PLAIT" version --json | grep -q '"metis": {"found": true'; then metis=metis; else echo "skipped: cuts by metis, whose module is not there"; fi
 
 awk 'BEGIN { srand(4); for (k = 0; k < 3000; k++) print int(500 * rand() * rand()), int(500 * rand()), 1 + int(5 * rand()) }' >big
 awk 'BEGIN { srand(6); G = 12
@@ -29,7 +32,7 @@ options() { # of a program, as it comes to rest
 }
 cuts() { # the partitions that a program takes
     case $1 in
-    pagerank | components | strong | bfs | sssp | kcore) echo range random grid oblivious hdrf ;;
+    pagerank | components | strong | bfs | sssp | kcore) echo range random grid oblivious hdrf $metis ;;
     *) echo range ;;
     esac
 }
@@ -39,6 +42,8 @@ near() { # NEAR A B: every column of both, where both are numbers
 same() { # same PROGRAM CUT ENGINE
     if [ "$3" = async ] || { [ "$1" = pagerank ] && [ "$2" != range ]; }; then near one many.out; else cmp -s one many.out; fi
 }
+launched='2 4'
+if [ -n "${PLAIT_TEST_FULL:-}" ]; then launched='2 4 8'; fi
 count=0
 # place PROGRAM TRANSPORT WORKERS CUT ENGINE...
 place() {
@@ -60,8 +65,13 @@ for program in pagerank components strong bfs sssp triangles clustering kcore co
     for transport; do
         case $transport in
         threads) for workers in 2 4 8; do for cut in $(cuts $program); do place $program threads $workers "$cut" sync; done; done ;;
-        sim) for workers in 2 8; do for cut in $(cuts $program); do place $program sim $workers "$cut" sync; done; done ;;
-        mpi) for workers in 2 4; do place $program mpi $workers range sync; done ;;
+        sim) for workers in 2 4 8; do for cut in $(cuts $program); do place $program sim $workers "$cut" sync; done; done ;;
+        mpi)
+            for workers in $launched; do
+                if [ -n "${PLAIT_TEST_FULL:-}" ]; then taken=$(cuts $program); else taken=range; fi
+                for cut in $taken; do place $program mpi "$workers" "$cut" sync; done
+            done
+            ;;
         esac
         # As an engine runs it where a worker may die.
         case $program-$transport in kcore-sim | coloring-sim | labels-sim) place $program sim 3 range sync --replicas 2 ;; esac
