@@ -1,37 +1,36 @@
 /* What one worker has of a cut graph, by local numbers: see vertex.h. */
 #include "vertex/vertex.h"
 
-/* Has the part this edge, whose row it owns if nobody else has edges of that? */
-static inline bool has(const plait_vertex_cut *cut, int32_t p, int64_t k) {
-    return cut->part == NULL || cut->part[k] == p;
+/* Notes in local [vertices] those that the part owns or reads by the cut `range`. Stops when it reads most of all. */
+static int64_t see_whole_rows(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges) {
+    const pli_neighbors *h = &cut->rows;
+    const int64_t        first = h->start[cut->first[p]], last = h->start[cut->first[p + 1]];
+    int64_t              n = cut->first[p + 1] - cut->first[p];
+    for (int64_t k = first; k < last && n <= h->n / 2; k++) {
+        n += local[h->near[k]] == 0;
+        local[h->near[k]] = 1;
+    }
+    *edges = last - first;
+    return n;
 }
 
-/* A part that reads most vertices reads all: ranges of a table are read without keys, and often without a copy. */
-static void number_all(int64_t n, uint32_t *local, pli_part *part) {
-    part->n = n;
-    for (int64_t v = 0; v < n; v++) local[v] = (uint32_t)v + 1;
+static int64_t see_shared_rows(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges) {
+    const pli_neighbors *h = &cut->rows;
+    int64_t              n = 0;
+    for (int64_t v = 0; v < h->n; v++)
+        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
+            if (cut->part[k] == p) local[v] = local[h->near[k]] = 1, ++*edges;
+    for (int64_t v = 0; v < h->n; v++) n += local[v];
+    return n;
 }
 
 /* Numbers the vertices that the part has edges of, or owns. local [vertices] gets their numbers + 1, or 0. */
-static bool number(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges, pli_part *part) {
-    const pli_neighbors *h = &cut->rows;
-    for (int64_t v = cut->first[p]; v < cut->first[p + 1]; v++) local[v] = 1;
-    const int64_t first = cut->part != NULL ? 0 : cut->first[p], last = cut->part != NULL ? h->n : cut->first[p + 1];
-    for (int64_t v = first; v < last; v++)
-        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
-            if (has(cut, p, k)) local[v] = local[h->near[k]] = 1, ++*edges;
-    for (int64_t v = 0; v < h->n; v++) part->n += local[v];
-    part->owned = cut->first[p + 1] - cut->first[p];
-    if (cut->part == NULL && part->n > h->n / 2) {
-        number_all(h->n, local, part);
-        part->own = cut->first[p];
-        return true;
-    }
+static bool number(const plait_vertex_cut *cut, uint32_t *local, int64_t first, pli_part *part) {
     part->key = pli_array((size_t)part->n, sizeof *part->key);
     if (part->key == NULL) return false;
     uint32_t next = 0;
-    for (int64_t v = 0; v < h->n; v++) {
-        if (v == cut->first[p]) part->own = next;
+    for (int64_t v = 0; v < cut->rows.n; v++) {
+        if (v == first) part->own = next;
         if (local[v] == 0) continue;
         part->key[next++] = (uint64_t)v;
         local[v] = next;
@@ -52,7 +51,7 @@ static bool copy_rows(const plait_vertex_cut *cut, int32_t p, const uint32_t *lo
         const int64_t v = pli_part_vertex(part, i);
         const bool    here = cut->part != NULL || (v >= cut->first[p] && v < cut->first[p + 1]);
         for (int64_t k = h->start[v]; here && k < h->start[v + 1]; k++) {
-            if (!has(cut, p, k)) continue;
+            if (cut->part != NULL && cut->part[k] != p) continue;
             r->near[to] = local[h->near[k]] - 1;
             if (r->weight != NULL) r->weight[to] = h->weight[k];
             to++;
@@ -69,6 +68,39 @@ static void lend_all(const plait_vertex_cut *cut, pli_part *part) {
     part->rows.lent = true;
 }
 
+/* A part that reads most vertices reads all: ranges of a table are read without keys, and often without a copy. Then
+ * vertices keep their numbers, and the part's rows are those of the cut; all others are empty. */
+static bool lend_rows(const plait_vertex_cut *cut, int64_t first, int64_t last, pli_part *part) {
+    const pli_neighbors *h = &cut->rows;
+    const int64_t        begin = h->start[first];
+    part->start = pli_array((size_t)h->n + 1, sizeof *part->start);
+    if (part->start == NULL) return false;
+    for (int64_t v = 0; v <= first; v++) part->start[v] = 0;
+    for (int64_t v = first + 1; v <= last; v++) part->start[v] = h->start[v] - begin;
+    for (int64_t v = last + 1; v <= h->n; v++) part->start[v] = h->start[last] - begin;
+    part->n = h->n;
+    part->own = first;
+    part->rows = (pli_neighbors){ .n = h->n, .start = part->start, .near = h->near + begin, .lent = true,
+                                  .weight = h->weight != NULL ? h->weight + begin : NULL };
+    return true;
+}
+
+/* One of several parts. */
+static bool take_rows(const plait_vertex_cut *cut, int32_t p, pli_part *part) {
+    const int64_t first = cut->first[p], last = cut->first[p + 1];
+    int64_t       edges = 0;
+    uint32_t     *local = pli_calloc((size_t)cut->rows.n, sizeof *local);
+    if (local == NULL) return false;
+    for (int64_t v = first; v < last; v++) local[v] = 1;
+    part->owned = last - first;
+    part->n = cut->part == NULL ? see_whole_rows(cut, p, local, &edges) : see_shared_rows(cut, p, local, &edges);
+    const bool made = cut->part == NULL && part->n > cut->rows.n / 2
+                          ? lend_rows(cut, first, last, part)
+                          : number(cut, local, first, part) && copy_rows(cut, p, local, edges, part);
+    pli_free(local);
+    return made;
+}
+
 /* The way back of the simple graph is itself. */
 static bool lend_back(const plait_vertex_cut *cut, pli_part *part) {
     const pli_neighbors *out = cut->near == PLI_NEAR_SIMPLE ? &cut->rows : pli_edges_out(cut->edges);
@@ -79,16 +111,10 @@ static bool lend_back(const plait_vertex_cut *cut, pli_part *part) {
 }
 
 plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err) {
-    int64_t edges = 0;
-    bool    made = true;
+    bool made = true;
     *part = (pli_part){ .whole = cut->part == NULL };
-    if (cut->parts == 1) {
-        lend_all(cut, part);
-    } else {
-        uint32_t *local = pli_calloc((size_t)cut->rows.n, sizeof *local);
-        made = local != NULL && number(cut, p, local, &edges, part) && copy_rows(cut, p, local, edges, part);
-        pli_free(local);
-    }
+    if (cut->parts == 1) lend_all(cut, part);
+    else made = take_rows(cut, p, part);
     if (made && back && cut->parts == 1 && (cut->near == PLAIT_NEAR_IN || cut->near == PLI_NEAR_SIMPLE))
         made = lend_back(cut, part);
     else if (made && back) made = pli_neighbors_transpose(&part->rows, part->n, &part->back);
@@ -99,6 +125,7 @@ plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pl
 
 void pli_part_free(pli_part *part) {
     pli_free(part->key);
+    pli_free(part->start);
     pli_neighbors_free(&part->rows);
     pli_neighbors_free(&part->back);
     *part = (pli_part){ 0 };

@@ -110,6 +110,7 @@ typedef struct pli_part {
     int64_t       own, owned; /* local numbers of those that it owns: own .. own + owned - 1 */
     bool          whole; /* every row that a worker owns is whole: nobody else has edges of it */
     pli_neighbors rows;  /* by local numbers */
+    int64_t      *start; /* [n + 1] of rows whose entries are the cut's; NULL: rows.start is all theirs or lent */
     pli_neighbors back;  /* rows' transpose, if asked for */
 } pli_part;
 
