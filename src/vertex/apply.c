@@ -24,6 +24,7 @@
 #include "comm/comm.h"
 #include "vertex/active.h"
 #include "vertex/heirs.h"
+#include "vertex/pagerank.h"
 #include "vertex/vertex.h"
 
 enum { LINE = 8 /* doubles apart, so that threads do not share a cache line */, NARROW = 64 /* bytes */ };
@@ -137,8 +138,13 @@ static void apply_rows(void *user, int64_t first, int64_t last, int32_t thread) 
     const pli_part       *part = &run->part;
     const bool by_rows = a->gathers && a->active.now == NULL && !pli_vertex_sees_edges(&run->program);
     if (by_rows) gather(run, first, last, a->sum);
-    if (first < part->own) first = part->own;
-    if (last > part->own + part->owned) last = part->own + part->owned;
+    if (by_rows && run->loops != NULL && a->shares && a->kept == NULL) {
+        const double most =
+            run->loops->apply(run->program.user, run->edges, first, last, run->values, (double *)(void *)a->sum);
+        if (most > a->most[thread * LINE]) a->most[thread * LINE] = most;
+        a->most[thread * LINE + 1] += (double)(last - first);
+        return;
+    }
     for (int64_t v = first; v < last; v++) {
         _Alignas(8) char narrow[NARROW];
         char       *change = a->change + run->value_bytes * (size_t)(v - part->own);
@@ -235,7 +241,7 @@ static plait_status change(pli_vertex_run *run) {
     applying *a = run->engine;
     for (int32_t t = 0; t < a->threads; t++) a->most[t * LINE] = a->most[t * LINE + 1] = 0;
     a->gathers = run->sum == NULL;
-    pli_vertex_rows(run, apply_rows, a);
+    pli_vertex_own_rows(run, apply_rows, a);
     a->largest = a->active.applied = 0;
     for (int32_t t = 0; t < a->threads; t++) {
         if (a->most[t * LINE] > a->largest) a->largest = a->most[t * LINE];

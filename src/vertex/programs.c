@@ -7,39 +7,7 @@
 #include "vertex/by_engine.h"
 #include "vertex/direct.h"
 #include "vertex/gcn.h"
-
-/* --- pagerank ----------------------------------------------------------------------------------------------------- */
-
-/* Brin and Page, "The Anatomy of a Large-Scale Hypertextual Web Search Engine", 1998. A vertex without edges out keeps
- * what it has to itself: ranks then add up to less than 1 (the caller may divide by their sum). */
-static void rank_init(void *user, const plait_vertex *v, void *value) {
-    const pli_vertex_choice *c = user;
-    const double             one = c->source < 0 ? 1.0 / (double)c->edges->n : v->index == c->source;
-    *(double *)value = one;
-}
-
-static void rank_tell(void *user, const plait_vertex *v, const void *value, void *told) {
-    (void)user;
-    *(double *)told = v->out > 0 ? *(const double *)value / (double)v->out : 0;
-}
-
-static double rank_apply(void *user, const plait_vertex *v, const void *gathered, void *value) {
-    const pli_vertex_choice *c = user;
-    const double             old = *(double *)value,
-                 back = c->source < 0 ? 1.0 / (double)c->edges->n : v->index == c->source,
-                 new = (1 - c->damping) * back + c->damping * *(const double *)gathered;
-    *(double *)value = new;
-    return fabs(new - old);
-}
-
-static plait_status pagerank(const pli_vertex_choice *c, plait_vertex_program *p, plait_error *err) {
-    (void)err;
-    p->init = rank_init;
-    p->tell = rank_tell;
-    p->apply = rank_apply;
-    p->tolerance = c->tolerance;
-    return PLAIT_OK;
-}
+#include "vertex/pagerank.h"
 
 /* --- components --------------------------------------------------------------------------------------------------- */
 
@@ -107,7 +75,7 @@ static plait_status sssp(const pli_vertex_choice *c, plait_vertex_program *p, pl
 static const pli_vertex_named programs[] = {
     { .name = "pagerank",
       .summary = "the vertex's rank; ranks add up to 1 (--damping, --tolerance; --source ID: personalised)",
-      .personal = true, .ranks = true, .make = pagerank, .takes = { "damping", "tolerance" } },
+      .personal = true, .ranks = true, .make = pli_pagerank_make, .takes = { "damping", "tolerance" } },
     { .name = "components", .summary = "the least id of its weakly connected component", .ids = true,
       .make = components, .run = pli_run_components, .figures = pli_figures_components },
     { .name = "strong", .summary = "the least id of its strongly connected component", .ids = true, .in_rounds = true,

@@ -7,6 +7,7 @@
 #include "table/table.h"
 #include "vertex/async/rounds.h"
 #include "vertex/heirs.h"
+#include "vertex/pagerank.h"
 #include "vertex/vertex.h"
 
 void (plait_vertex_program_init)(plait_vertex_program *program) {
@@ -37,11 +38,20 @@ plait_status pli_vertex_read(pli_vertex_run *run) {
     return plait_table_get(run->value, run->part.n, run->part.key, run->read);
 }
 
-/* The first row of chunk i of `chunks` with equally many edges and vertices each. */
-static int64_t chunk_begin(const pli_neighbors *h, int64_t i, int64_t chunks) {
-    const double want = (double)(h->start[h->n] + h->n) * (double)i / (double)chunks;
-    int64_t      low = 0, high = h->n;
-    if (i >= chunks) return h->n;
+typedef struct chunked {
+    const pli_neighbors *rows;
+    int64_t              first, last, chunks;
+    pli_rows_fn         *fn;
+    void                *user;
+} chunked;
+
+/* The first row of chunk i of `chunks` with equally many edges and vertices each, of rows first .. last - 1. */
+static int64_t chunk_begin(const chunked *c, int64_t i) {
+    const pli_neighbors *h = c->rows;
+    const int64_t        begin = h->start[c->first] + c->first, all = h->start[c->last] + c->last - begin;
+    const double         want = (double)begin + (double)all * (double)i / (double)c->chunks;
+    int64_t              low = c->first, high = c->last;
+    if (i >= c->chunks) return c->last;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if ((double)(h->start[middle] + middle) < want) low = middle + 1;
@@ -50,28 +60,34 @@ static int64_t chunk_begin(const pli_neighbors *h, int64_t i, int64_t chunks) {
     return low;
 }
 
-typedef struct chunked {
-    const pli_neighbors *rows;
-    int64_t              chunks;
-    pli_rows_fn         *fn;
-    void                *user;
-} chunked;
-
 static void run_chunk(void *user, int64_t i, int32_t thread) {
     const chunked *c = user;
-    c->fn(c->user, chunk_begin(c->rows, i, c->chunks), chunk_begin(c->rows, i + 1, c->chunks), thread);
+    c->fn(c->user, chunk_begin(c, i), chunk_begin(c, i + 1), thread);
+}
+
+static void in_chunks(const pli_vertex_run *run, int64_t first, int64_t last, pli_rows_fn *fn, void *user) {
+    const pli_neighbors *h = &run->part.rows;
+    const int64_t        work = h->start[last] + last - h->start[first] - first;
+    int64_t              chunks = 16 * (int64_t)pli_pool_threads(run->pool);
+    if (chunks > work / 4096 + 1) chunks = work / 4096 + 1;
+    pli_pool_for(run->pool, chunks, run_chunk, &(chunked){ h, first, last, chunks, fn, user });
 }
 
 void pli_vertex_rows(const pli_vertex_run *run, pli_rows_fn *fn, void *user) {
-    const int64_t work = run->part.rows.start[run->part.rows.n] + run->part.rows.n;
-    int64_t       chunks = 16 * (int64_t)pli_pool_threads(run->pool);
-    if (chunks > work / 4096 + 1) chunks = work / 4096 + 1;
-    pli_pool_for(run->pool, chunks, run_chunk, &(chunked){ &run->part.rows, chunks, fn, user });
+    in_chunks(run, 0, run->part.rows.n, fn, user);
+}
+
+void pli_vertex_own_rows(const pli_vertex_run *run, pli_rows_fn *fn, void *user) {
+    in_chunks(run, run->part.own, run->part.own + run->part.owned, fn, user);
 }
 
 static void tell_rows(void *user, int64_t first, int64_t last, int32_t thread) {
     pli_vertex_run *run = user;
     (void)thread;
+    if (run->loops != NULL) {
+        run->loops->tell(run->program.user, run->edges, first, last, run->values, run->tells);
+        return;
+    }
     for (int64_t v = first; v < last; v++) {
         const plait_vertex vertex = pli_vertex_of(run->edges, pli_part_vertex(&run->part, v));
         run->program.tell(run->program.user, &vertex, pli_run_value(run, v),
@@ -173,6 +189,7 @@ plait_status pli_vertex_take_part(pli_vertex_run *run) {
     const bool back = run->async || (p->apply == NULL && p->update == NULL);
     PLI_TRY(pli_part_make(run->cut, run->rank, back, &run->part, run->err));
     if (run->async) return pli_scope_data(run);
+    run->loops = run->part.key == NULL ? pli_vertex_loops_of(p) : NULL;
     if (run->part.key != NULL) run->read = pli_array((size_t)run->part.n, run->value_bytes);
     if (p->tell != NULL) run->tells = pli_array((size_t)run->part.n, run->tell_bytes);
     if ((run->part.key != NULL && run->read == NULL) || (p->tell != NULL && run->tells == NULL))

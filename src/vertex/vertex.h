@@ -154,6 +154,7 @@ typedef struct pli_vertex_run {
     const plait_edges          *edges;
     const plait_vertex_cut     *cut;
     plait_vertex_program        program; /* values, tells, gathers are not 0 any more */
+    const struct pli_vertex_loops *loops; /* pagerank.h; NULL: the program is called for each vertex */
     pli_gather                  gather;
     pli_pool                   *pool;
     int32_t                     workers, rank; /* rank: whose part it is */
@@ -203,6 +204,8 @@ plait_status pli_vertex_read(pli_vertex_run *run);
 /** Calls fn(user, first, last, thread) for ranges of rows with about equally many edges, on the pool's threads. */
 typedef void pli_rows_fn(void *user, int64_t first, int64_t last, int32_t thread);
 void pli_vertex_rows(const pli_vertex_run *run, pli_rows_fn *fn, void *user);
+/** The same for the rows of own vertices. */
+void pli_vertex_own_rows(const pli_vertex_run *run, pli_rows_fn *fn, void *user);
 /** Sets run->told to what the part's vertices tell. */
 void pli_vertex_tell(pli_vertex_run *run);
 
