@@ -140,6 +140,16 @@ static void fill_first(void *user, int64_t i, int32_t thread) {
     }
 }
 
+/* Does each worker change all values that it owns in each superstep, and read most of all? Then a table without keys is
+ * less to send, to add and to sum up, and its room at each worker is no more than that for what is read. Not beside
+ * filters or survivors, which may want keys, nor where reads are stale, since a topology may send slabs another way. */
+static bool changes_all(const pli_vertex_run *run) {
+    const plait_vertex_program *p = &run->program;
+    return (p->apply != NULL || p->update != NULL) && p->scatter == NULL && !run->async && run->all_is_read &&
+           run->cut->part == NULL && run->cut->replication * 2 > run->cut->parts && run->job->filter[0] == '\0' &&
+           run->job->layout.replicas < 2;
+}
+
 static plait_status make_table(pli_vertex_run *run, const char *what, const char *combine, int32_t cols,
                                const void *initial, plait_table **out) {
     plait_table_opts t;
@@ -151,7 +161,7 @@ static plait_status make_table(pli_vertex_run *run, const char *what, const char
     t.combine = combine;
     t.rows = run->edges->n;
     t.cols = cols;
-    t.keyed = run->workers > 1 || run->async;
+    t.keyed = (run->workers > 1 && !changes_all(run)) || run->async;
     t.shards = pli_cut_shards(run->cut, run->value_bytes);
     /* An heir that hears of a death before it hears that its clock is safe reads the next clock's values, by which a
      * frontier is another. What it pushes counts nowhere then, but of keyed tables rows would be compared. */
