@@ -23,8 +23,26 @@ typedef struct searching {
     _Atomic uint64_t *next;   /* threads mark bits of it, relaxed: what they find is read behind the pool's join */
     uint32_t         *list;   /* [fronts] the frontier's local numbers */
     int64_t           fronts, front_edges, edges_left;
+    int64_t           first, last; /* of rows that the worker pulls for, and pushes to */
     size_t            words;
 } searching;
+
+/* Edges out: the graph's own, of which those to the worker's rows lie together, or the other direction of its part. */
+static bool find_back(searching *s) {
+    pli_direct *d = s->d;
+    pli_part   *part = &d->part;
+    s->first = 0;
+    s->last = part->n;
+    if (part->key != NULL || d->cut->near != PLAIT_NEAR_IN)
+        return pli_neighbors_transpose(&part->rows, part->n, &part->back);
+    const pli_neighbors *out = pli_edges_out(d->edges);
+    if (out == NULL) return false;
+    part->back = *out;
+    part->back.lent = true;
+    s->first = part->own;
+    s->last = part->own + part->owned;
+    return true;
+}
 
 static bool make_room(searching *s) {
     s->words = pli_bit_words(s->d->part.n);
@@ -32,10 +50,21 @@ static bool make_room(searching *s) {
     s->front = pli_calloc(s->words, sizeof *s->front);
     s->next = pli_calloc(s->words, sizeof *s->next);
     s->list = pli_array((size_t)s->d->part.n, sizeof *s->list);
-    return s->reached != NULL && s->front != NULL && s->next != NULL && s->list != NULL;
+    return s->reached != NULL && s->front != NULL && s->next != NULL && s->list != NULL && find_back(s);
 }
 
 /* --- a level ------------------------------------------------------------------------------------------------------ */
+
+/* The first entry of a row, which increases, that is `least` or more. */
+static int64_t find_entry(const pli_neighbors *h, int64_t v, int64_t least) {
+    int64_t low = h->start[v], high = h->start[v + 1];
+    while (least > 0 && low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (h->near[middle] < least) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
 
 static void push_piece(void *user, int64_t i, int32_t thread) {
     searching           *s = user;
@@ -43,7 +72,8 @@ static void push_piece(void *user, int64_t i, int32_t thread) {
     const int64_t        last = (i + 1) * PIECE < s->fronts ? (i + 1) * PIECE : s->fronts;
     (void)thread;
     for (int64_t f = i * PIECE; f < last; f++)
-        for (int64_t k = back->start[s->list[f]], end = back->start[s->list[f] + 1]; k < end; k++) {
+        for (int64_t k = find_entry(back, s->list[f], s->first), end = back->start[s->list[f] + 1];
+             k < end && back->near[k] < s->last; k++) {
             const size_t   u = back->near[k];
             const uint64_t bit = UINT64_C(1) << (u % 64);
             if ((s->reached[u / 64] & bit) != 0) continue;
@@ -56,9 +86,9 @@ static void push_piece(void *user, int64_t i, int32_t thread) {
 static void pull_words(void *user, int64_t i, int32_t thread) {
     searching           *s = user;
     const pli_neighbors *rows = &s->d->part.rows;
-    const size_t         last = (size_t)(i + 1) * WORDS < s->words ? (size_t)(i + 1) * WORDS : s->words;
+    const size_t         first = (size_t)s->first / 64 + (size_t)i * WORDS, all = pli_bit_words(s->last);
     (void)thread;
-    for (size_t w = (size_t)i * WORDS; w < last; w++) {
+    for (size_t w = first; w < first + WORDS && w < all; w++) {
         uint64_t found = 0, left = ~s->reached[w];
         if (w + 1 == s->words && s->d->part.n % 64 != 0) left &= (UINT64_C(1) << (s->d->part.n % 64)) - 1;
         for (; left != 0; left &= left - 1) {
@@ -90,8 +120,12 @@ static plait_status take_front(searching *s, int64_t level) {
     const pli_neighbors *back = &d->part.back;
     if (d->workers > 1) {
         PLI_TRY(pli_direct_read(d));
-        for (int64_t v = 0; v < d->part.n; v++)
-            if (d->values[v] == level) s->next[v / 64] |= UINT64_C(1) << (v % 64); /* no task runs here */
+        for (int64_t v = 0; v < d->part.n;) {
+            const int64_t last = v + 64 < d->part.n ? v + 64 : d->part.n;
+            uint64_t      bits = 0;
+            for (int64_t begin = v; v < last; v++) bits |= (uint64_t)(d->values[v] == level) << (v - begin);
+            s->next[(last - 1) / 64] = bits; /* no task runs here */
+        }
     }
     s->fronts = s->front_edges = 0;
     for (size_t w = 0; w < s->words; w++) {
@@ -113,7 +147,7 @@ static void find_next(searching *s, bool *pulls) {
     if (*pulls) *pulls = s->fronts >= d->part.n / BETA;
     else *pulls = s->front_edges > s->edges_left / ALPHA;
     if (*pulls) {
-        pli_pool_for(d->pool, ((int64_t)s->words + WORDS - 1) / WORDS, pull_words, s);
+        pli_pool_for(d->pool, ((int64_t)pli_bit_words(s->last) - s->first / 64 + WORDS - 1) / WORDS, pull_words, s);
         d->report.pulled++;
     } else {
         pli_pool_for(d->pool, (s->fronts + PIECE - 1) / PIECE, push_piece, s);
@@ -146,7 +180,7 @@ static int64_t first_level(const pli_direct *d, int64_t vertex) {
 
 plait_status pli_run_bfs(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                          int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
-    const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .back = true, .whole = true,
+    const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .whole = true,
                                    .first = first_level };
     pli_direct            d;
     searching             s = { .d = &d };
