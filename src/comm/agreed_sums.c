@@ -130,7 +130,7 @@ static pli_coll call_of(const pli_agreed_sums *s, int64_t i) {
         return (pli_coll){ .kind = is_exchange(part) ? PLI_EXCHANGE : PLI_PIECES, .type = PLAIT_U8,
                            .root = PLI_COLL_OF_TABLES, .piece = s->piece[i], .begun = true };
     pli_coll call = { .kind = PLI_ALLREDUCE, .type = part->type, .op = part->op, .root = PLI_COLL_OF_TABLES,
-                      .n = part->n, .buf = part->values, .begun = true };
+                      .n = part->n, .buf = part->values, .begun = true, .spares_bytes = part->spares_bytes };
     pli_coll_choose(&call, s->form, s->n_living, &s->hosts);
     return call;
 }

@@ -26,6 +26,7 @@
 typedef struct pli_agreed_part {
     plait_type   type; /* may be one of cells */
     plait_reduce op;
+    bool         spares_bytes; /* collective.h */
     int64_t      n;
     const void  *given;  /* [n] this worker's values; they are not changed */
     void        *values; /* [n] the sum, once the step has ended           */

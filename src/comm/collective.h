@@ -57,6 +57,7 @@ typedef struct pli_coll {
                            * received and, behind them, those given to each; else NULL                 */
     const size_t *starts; /* allgather of unequal pieces: [workers + 1] bytes; else NULL         */
     bool          begun;  /* it is waited for later; it only meets calls that are begun, too */
+    bool          spares_bytes; /* reductions: a form that sends less suits better than one of fewer rounds */
     bool          meet;   /* only find out that all workers have come to this call, by a barrier's steps */
 } pli_coll;
 

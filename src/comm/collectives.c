@@ -272,9 +272,9 @@ plait_status pli_comm_scatter_cells(plait_comm *comm, plait_group *group, bool w
 }
 
 plait_status pli_comm_sum_tables(plait_comm *comm, plait_group *group, plait_type type, plait_reduce op, int64_t n,
-                                 void *buf, plait_request **request_out) {
+                                 void *buf, bool spares_bytes, plait_request **request_out) {
     pli_coll coll = { .kind = PLI_ALLREDUCE, .type = type, .op = op, .group = group, .root = PLI_COLL_OF_TABLES,
-                      .n = n, .buf = buf };
+                      .n = n, .buf = buf, .spares_bytes = spares_bytes };
     return request_out != NULL ? pli_call_begin_reduction(comm, &coll, request_out)
                                : pli_call_run(comm, &coll, "the sum of a clock");
 }

@@ -174,6 +174,8 @@ struct plait_table {
     const pli_topology_ops *ops;
     plait_properties        has;     /* the properties that its pair has */
     bool                    flushed; /* no inc follows in this clock */
+    bool                    spares_bytes; /* its sums take a form of few bytes, though others take fewer rounds; set
+                                           * before the first clock, alike on all workers                          */
     int64_t                 updated; /* 1 + the clock of the last inc; 0: none. Unused for shared memory */
     int64_t                 zeros;   /* how many times it was zeroed */
     pli_msg                *pins;    /* what read() has lent, newest first */

@@ -21,7 +21,8 @@
  * KiB recursive, else rabenseifner while slices are below 32 KiB and the workers are a power of two or more than 8,
  * else the ring. Where workers share hosts: up to 2 KiB recursive, then hierarchical while slices are below 4 KiB, then
  * the ring; if the workers of a host do not have consecutive numbers, hierarchical from 2 KiB on. The tree is never the
- * fastest; it is for users who count messages.
+ * fastest; it is for users who count messages. A call that spares bytes takes recursive only where its heads are what
+ * counts (of 4 workers: up to 256 bytes), and so sends no more than the ring.
  *
  * A form that the user names is taken for every call. Otherwise the first form in the table that suits a call is taken.
  *

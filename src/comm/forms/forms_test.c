@@ -166,6 +166,35 @@ static const char *chosen(int32_t workers, int64_t bytes, const pli_hosts *hosts
     return call.form->name;
 }
 
+static const char *sparing(int32_t workers, int64_t bytes) {
+    pli_coll call = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .op = PLAIT_SUM, .n = bytes / 8, .spares_bytes = true };
+    pli_coll_choose(&call, NULL, workers, NULL);
+    return call.form->name;
+}
+
+static uint64_t bytes_of(const pli_coll_form *form, int32_t workers, int64_t n) {
+    pli_coll call = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .op = PLAIT_SUM, .n = n };
+    uint64_t bytes = 0;
+    pli_coll_choose(&call, form, workers, NULL);
+    for (int32_t r = 0; r < workers; r++) bytes += pli_coll_bytes(&call, r, workers);
+    return bytes;
+}
+
+/* A call that spares bytes sends no more than recursive doubling or the ring would, heads included, up to 16 KiB. */
+static void test_a_call_that_spares_bytes(void **state) {
+    (void)state;
+    assert_string_equal(sparing(4, 256), "recursive");
+    assert_string_equal(sparing(4, 264), "rabenseifner");
+    assert_string_equal(sparing(2, 16 << 10), "recursive");
+    assert_string_equal(sparing(6, 16 << 10), "ring");
+    for (int32_t workers = 2; workers <= 8; workers++)
+        for (int64_t n = 1; n <= 2048; n = n * 3 / 2 + 1) {
+            const uint64_t taken = bytes_of(pli_form_find(sparing(workers, n * 8)), workers, n);
+            assert_true(taken <= bytes_of(&pli_form_recursive, workers, n));
+            assert_true(taken <= bytes_of(&pli_form_ring, workers, n));
+        }
+}
+
 /* forms.h says what auto takes, docs/collectives.md says why. */
 static void test_what_auto_takes(void **state) {
     (void)state;
@@ -299,6 +328,7 @@ int main(void) {
         cmocka_unit_test(test_workers_on_any_hosts),
         cmocka_unit_test(test_a_map_of_hosts),
         cmocka_unit_test(test_what_auto_takes),
+        cmocka_unit_test(test_a_call_that_spares_bytes),
         cmocka_unit_test(test_messages_are_as_few_as_promised),
         cmocka_unit_test(test_bytes_are_as_few_as_promised),
         cmocka_unit_test(test_a_reduce_scatter_sends_half),

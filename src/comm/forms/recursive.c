@@ -7,9 +7,18 @@
 
 enum { SMALL_BYTES = 16 << 10 };
 
+/* Do all workers together send no more bytes than in the form that would be taken otherwise, heads included? In that
+ * one 2 (W - 1) vectors travel, in more messages. */
+static bool sends_least(const pli_coll *call, int32_t workers) {
+    const pli_groups g = pli_groups_of(0, workers);
+    const int64_t    bytes = (int64_t)pli_coll_buffer_bytes(call), messages = (int64_t)g.p * g.rounds + 2 * g.extra;
+    const int64_t    others = 2 * (int64_t)workers * (g.extra == 0 ? g.rounds : workers - 1);
+    return (messages - 2 * (workers - 1)) * bytes <= (others - messages) * (int64_t)sizeof(pli_head);
+}
+
 static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
-    (void)workers, (void)hosts;
-    return pli_coll_buffer_bytes(call) <= SMALL_BYTES;
+    (void)hosts;
+    return pli_coll_buffer_bytes(call) <= SMALL_BYTES && (!call->spares_bytes || sends_least(call, workers));
 }
 
 static int64_t steps(const pli_coll *call, int32_t workers) {

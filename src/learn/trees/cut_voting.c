@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "learn/trees/grow.h"
+#include "table/table.h"
 
 typedef struct ballot {
     int32_t feature; /* -1: none */
@@ -89,7 +90,9 @@ static plait_status tables(pli_grower *g) {
     v->votes = v->budget * (int64_t)sizeof(pli_sum_cell) / VOTES_PART / (int64_t)sizeof *v->mine;
     if (v->votes < (g->elected + 1) / 2) v->votes = (g->elected + 1) / 2;
     if (v->votes > used) v->votes = used;
-    return pli_run_table(g->run, "histogram", PLAIT_I64, table_cells(g), 2, NULL, &v->table);
+    PLI_TRY(pli_run_table(g->run, "histogram", PLAIT_I64, table_cells(g), 2, NULL, &v->table));
+    v->table->spares_bytes = true;
+    return PLAIT_OK;
 }
 
 static plait_status make(pli_grower *g) {

@@ -25,8 +25,8 @@ static pli_mirror *mirror_at(const plait_job *job, int64_t table) {
 
 /* Takes the worker's part of a table's sum, and says how it is to be made: by one more of the parts, unless it is made
  * of filtered ones (agreed_coded.h). */
-static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_part *part, int64_t *n,
-                         plait_error *err) {
+static plait_status take(const plait_job *job, int64_t table, pli_agreed_part *part, int64_t *n, plait_error *err) {
+    pli_mirror     *mirror = mirror_at(job, table);
     const pli_spec *spec = mirror->spec;
     const bool      flies = pli_mirror_may_start(mirror, job->clock + 1, job->clock);
     pli_sum        *sum;
@@ -39,13 +39,14 @@ static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_pa
         return PLAIT_OK;
     }
     *part = (pli_agreed_part){ .type = spec->exact ? pli_cells_of(spec->type) : spec->type,
-                               .op = spec->combine->reduce, .n = sum->n, .given = sum->values };
+                               .op = spec->combine->reduce, .spares_bytes = job->table[table]->spares_bytes, .n = sum->n,
+                               .given = sum->values };
     return pli_mirror_result(mirror, &part->values, err);
 }
 
 static plait_status take_all(const plait_job *job, pli_agreed_part *parts, int64_t *n, plait_error *err) {
     for (int64_t t = 0; t < job->tables; t++)
-        if (mirror_at(job, t) != NULL) PLI_TRY(take(job, mirror_at(job, t), &parts[*n], n, err));
+        if (mirror_at(job, t) != NULL) PLI_TRY(take(job, t, &parts[*n], n, err));
     return PLAIT_OK;
 }
 

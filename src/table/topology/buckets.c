@@ -40,8 +40,9 @@ static plait_type type_of(const pli_spec *spec) {
     return spec->exact ? pli_cells_of(spec->type) : spec->type;
 }
 
-static bool go_together(const pli_spec *a, const pli_spec *b) {
-    return type_of(a) == type_of(b) && a->combine->reduce == b->combine->reduce;
+static bool go_together(const plait_table *a, const plait_table *b) {
+    return type_of(&a->spec) == type_of(&b->spec) && a->spec.combine->reduce == b->spec.combine->reduce &&
+           a->spares_bytes == b->spares_bytes;
 }
 
 bool pli_buckets_go_by_messages(const plait_table *table, int64_t n) {
@@ -100,7 +101,7 @@ static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table 
                               int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
     pli_bucket    **at = open;
-    while (*at != NULL && ((*at)->flies != like->flies || !go_together(spec_of(*at), spec))) at = &(*at)->next;
+    while (*at != NULL && ((*at)->flies != like->flies || !go_together((*at)->part->table, table))) at = &(*at)->next;
     PLI_TRY(*at == NULL ? put_alone(at, table, like, 0, n, err) : put(*at, table, 0, n, err));
     pli_bucket *bucket = *at;
     if (is_small(spec, bucket->n)) return PLAIT_OK;
@@ -215,14 +216,15 @@ static plait_status begin(pli_bucket *bucket, plait_error *err) {
     }
     PLI_TRY(fill(bucket, err));
     return pli_comm_sum_tables(job->comm, job->group, type_of(spec_of(bucket)), spec_of(bucket)->combine->reduce,
-                               bucket->n, bucket->values, &bucket->request);
+                               bucket->n, bucket->values, bucket->part->table->spares_bytes, &bucket->request);
 }
 
 static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
     const plait_job *job = bucket->part->table->job;
     PLI_TRY(fill(bucket, err));
     PLI_TRY(pli_comm_sum_tables(job->comm, job->group, type_of(spec_of(bucket)),
-                                spec_of(bucket)->combine->reduce, bucket->n, bucket->values, NULL));
+                                spec_of(bucket)->combine->reduce, bucket->n, bucket->values,
+                                bucket->part->table->spares_bytes, NULL));
     bucket->summed = true;
     return PLAIT_OK;
 }
