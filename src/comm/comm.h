@@ -256,8 +256,8 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
 /** Merges cells [n] (tensor/exact_cells.h) of all workers of the run; each gets the result. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
 /** Reduces buf [n] of a clock's tables (of cells: by PLAIT_SUM). With request_out it is begun, as by
- *  plait_comm_allreduce_begin; with NULL it waits. spares_bytes: collective.h. It never meets a caller's own collective: EMISMATCH if the
- *  workers' order differs. */
+ *  plait_comm_allreduce_begin; with NULL it waits. spares_bytes: collective.h. It never meets a caller's own
+ *  collective: EMISMATCH if the workers' order differs. */
 plait_status pli_comm_sum_tables(plait_comm *comm, plait_group *group, plait_type type, plait_reduce op, int64_t n,
                                  void *buf, bool spares_bytes, plait_request **request_out);
 /** Does a sum of n (type may be one of cells) go by messages even if it is waited for at once? Then a begun sum

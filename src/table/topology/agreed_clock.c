@@ -39,8 +39,8 @@ static plait_status take(const plait_job *job, int64_t table, pli_agreed_part *p
         return PLAIT_OK;
     }
     *part = (pli_agreed_part){ .type = spec->exact ? pli_cells_of(spec->type) : spec->type,
-                               .op = spec->combine->reduce, .spares_bytes = job->table[table]->spares_bytes, .n = sum->n,
-                               .given = sum->values };
+                               .op = spec->combine->reduce, .n = sum->n, .given = sum->values,
+                               .spares_bytes = job->table[table]->spares_bytes };
     return pli_mirror_result(mirror, &part->values, err);
 }
 
