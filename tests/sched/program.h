@@ -30,6 +30,7 @@ typedef struct program {
     int         astray;       /* the worker that is told other changes; 0: none */
     uint64_t    hash[8];      /* of each worker's turns */
     int64_t     asked, updates;
+    int64_t     had[8][64];   /* how many times each worker has had each of the first variables */
 } program;
 
 /* A worker's part. */
@@ -64,6 +65,7 @@ static inline plait_status push_of(void *user, const plait_turn *turn) {
     for (int64_t i = 0; i < turn->n; i++) {
         const uint64_t key = (uint64_t)turn->variable[i];
         double         before;
+        if (key < 64) p->of->had[plait_comm_rank(plait_job_comm(p->job))][key]++;
         PLI_TRY(plait_table_get(p->table, 1, &key, &before));
         PLI_TRY(plait_table_inc(p->table, 1, &key, &one, 0));
         if (p->of->cost > 0) pli_comm_work(plait_job_comm(p->job), PLI_WORK_ENTRIES, p->of->cost);
