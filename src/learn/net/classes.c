@@ -214,7 +214,7 @@ void pli_classes_lose(pli_net *net, const plait_value *scores, pli_place_fn *pla
     for (int32_t p = 0; p < parts; p++) {
         const int64_t     first = plait_graph_nodes(g);
         const plait_value of[] = { scores[p], net->label };
-        in[2 + p] = with_first(g, "class_part", of, 2, k * p / parts);
+        in[2 + p] = with_first(g, "class_part", of, 2, pli_columns_edge(net, k, p));
         place(net, first, p);
     }
     int64_t           first = plait_graph_nodes(g);
@@ -224,7 +224,7 @@ void pli_classes_lose(pli_net *net, const plait_value *scores, pli_place_fn *pla
     for (int32_t p = 0; p < parts; p++) {
         const plait_value of[] = { scores[p], joined, net->label, net->weight };
         first = plait_graph_nodes(g);
-        share[p] = plait_graph_output(g, with_first(g, "class_slopes", of, 4, k * p / parts), 1);
+        share[p] = plait_graph_output(g, with_first(g, "class_slopes", of, 4, pli_columns_edge(net, k, p)), 1);
         place(net, first, p);
     }
     first = plait_graph_nodes(g);

@@ -21,6 +21,19 @@
 #include "graph/graph.h"
 #include "learn/net/net.h"
 
+/* Each rank has a unit at least. */
+int64_t pli_columns_edge(const pli_net *net, int64_t n, int32_t k) {
+    int64_t at = 0, shares = 0;
+    if (net->share[0] == 0) return n * k / net->columns;
+    for (int32_t i = 0; i < k; i++) {
+        const int64_t most = n - (net->columns - i - 1);
+        shares += net->share[i];
+        const int64_t even = n * shares / PLI_COLUMN_SHARES;
+        at = even <= at ? at + 1 : even > most ? most : even;
+    }
+    return at;
+}
+
 /* The nodes from `first` on are part's. */
 static void place(pli_net *net, int64_t first, int32_t part) {
     const int64_t nodes = plait_graph_nodes(net->graph);
@@ -63,7 +76,7 @@ static plait_value pair(pli_net *net, plait_value x, int64_t n, int64_t width, i
     plait_graph *g = net->graph;
     plait_value  z[PLI_NET_PARAMS];
     for (int32_t k = 0; k < net->columns; k++) {
-        const int64_t     from = width * k / net->columns, cols = width * (k + 1) / net->columns - from;
+        const int64_t     from = pli_columns_edge(net, width, k), cols = pli_columns_edge(net, width, k + 1) - from;
         const int64_t     first = plait_graph_nodes(g);
         const plait_value w = piece(net, 'w', layer, k, plait_shape_2(n, cols), 0, from);
         const plait_value b = piece(net, 'b', layer, k, plait_shape_1(cols), 0, from);
@@ -93,7 +106,7 @@ static plait_value whole(pli_net *net, plait_value x, int64_t n, int64_t out, in
 /* A hidden layer without a partner, before a softmax by classes: h [columns] are its columns. */
 static void lone(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, plait_value *h) {
     for (int32_t k = 0; k < net->columns; k++) {
-        const int64_t     from = width * k / net->columns, cols = width * (k + 1) / net->columns - from;
+        const int64_t     from = pli_columns_edge(net, width, k), cols = pli_columns_edge(net, width, k + 1) - from;
         const int64_t     first = plait_graph_nodes(net->graph);
         const plait_value w = piece(net, 'w', layer, k, plait_shape_2(n, cols), 0, from);
         const plait_value b = piece(net, 'b', layer, k, plait_shape_1(cols), 0, from);
@@ -107,8 +120,8 @@ static void by_classes(pli_net *net, const plait_value *x, int32_t parts, int64_
     plait_graph *g = net->graph;
     plait_value  scores[PLI_NET_PARAMS];
     for (int32_t k = 0; k < net->columns; k++) {
-        const int64_t     from = net->goal->columns * k / net->columns;
-        const int64_t     cols = net->goal->columns * (k + 1) / net->columns - from, first = plait_graph_nodes(g);
+        const int64_t     from = pli_columns_edge(net, net->goal->columns, k);
+        const int64_t     cols = pli_columns_edge(net, net->goal->columns, k + 1) - from, first = plait_graph_nodes(g);
         const plait_value h = parts > 1 ? plait_op_concat(g, parts, x, 1) : x[0];
         const plait_value w = piece(net, 'w', layer, k, plait_shape_2(n, cols), 0, from);
         const plait_value b = piece(net, 'b', layer, k, plait_shape_1(cols), 0, from);

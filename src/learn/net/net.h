@@ -24,7 +24,7 @@
 #include "learn/supervised/goal.h"
 #include "learn/supervised/scale.h"
 
-enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = PLAIT_REPORT_TABLES };
+enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = PLAIT_REPORT_TABLES, PLI_COLUMN_SHARES = 1000 };
 
 typedef struct pli_net pli_net;
 
@@ -101,6 +101,7 @@ struct pli_net {
     int32_t             n_params;
     int64_t             values; /* of all params */
     int32_t             columns; /* pieces of a layer, each of a rank of its own; 1: the net is whole */
+    int32_t             share[PLI_NET_PARAMS]; /* [columns] of PLI_COLUMN_SHARES, above 0; 0 first: all are alike */
     int32_t            *place;   /* [n_place] of columns: the rank of each of the first nodes, -1: none; owned */
     int64_t             n_place, place_capacity;
 };
@@ -111,12 +112,13 @@ const pli_net_kind *pli_net_kind_find(const char *name);
 
 /** Makes a net, with its gradients, for rows of a schema's features. layers: the list, NULL: the kind's default; for a
  *  kind with open, the text of its file. goal is borrowed for the net's life. density: the share of a row's features
- *  that is given, 1 if it is not known; it only decides how rows are fed. columns: of an mlp; 1: a whole net. Errors:
- *  EINVAL if layers is no list of numbers above 0; EREFUSED if a kind with dense rows has too many features, or layers
- *  are too small for the columns; ENOMEM. */
+ *  that is given, 1 if it is not known; it only decides how rows are fed. columns: of an mlp; 1: a whole net. share
+ *  [columns]: of each layer's columns, of PLI_COLUMN_SHARES, above 0; NULL: all are alike. Errors: EINVAL if layers is
+ *  no list of numbers above 0; EREFUSED if a kind with dense rows has too many features, or layers are too small for
+ *  the columns; ENOMEM. */
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
                             const pli_goal *goal, int64_t features, double density, int32_t columns,
-                            pli_net **net_out, plait_error *err);
+                            const int32_t *share, pli_net **net_out, plait_error *err);
 void         pli_net_destroy(pli_net **net);
 
 /** Reads a graph from a file, in JSON or ONNX. exclude, train: lists of its subgraphs that will be asked for, or NULL.
@@ -146,6 +148,8 @@ static inline bool pli_net_by_row(const pli_net *net, int32_t p) { return net->s
 
 /** columns.c: builds an mlp in net->columns columns, as a kind's build does. */
 plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
+/** The first of n units that lies in column k; n if k is net->columns. */
+int64_t pli_columns_edge(const pli_net *net, int64_t n, int32_t k);
 /** Copies the values of a piece out of those of the whole parameter, or back to their places there. */
 void pli_columns_take(const pli_net_param *whole, const pli_net_param *part, const float *from, float *to);
 void pli_columns_put(const pli_net_param *whole, const pli_net_param *part, const float *from, float *to);

@@ -95,21 +95,28 @@ static plait_status check_subgraphs(pli_run *run, const pli_net *net) {
     return status;
 }
 
+static double density_of(const pli_run *run) {
+    return (double)run->entries / ((double)run->rows * (double)run->features);
+}
+
+plait_status pli_net_make_pieces(const pli_run *run, const int32_t *share, pli_net **net_out) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    return pli_net_create(n->net->kind, n->net->layers, run->schema, &n->fit.goal, run->features, density_of(run),
+                          run->opts->columns, share, net_out, run->err);
+}
+
 static plait_status make_net(pli_run *run) {
     pli_net_fit        *n = run->state;
     const pli_net_kind *kind = pli_net_kind_find(run->learner->name);
     const bool          of_file = n->file.text != NULL;
-    const double        density = (double)run->entries / ((double)run->rows * (double)run->features);
     const char         *layers = run->opts->layers;
     if (layers == NULL && run->start != NULL) layers = pli_net_of(run->start)->layers;
     plait_status status = pli_net_create(kind, of_file ? n->file.text : layers, run->schema, &n->fit.goal,
-                                         run->features, density, 1, &n->net, run->err);
+                                         run->features, density_of(run), 1, NULL, &n->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
     status = check_subgraphs(run, n->net);
     if (status < 0) return pli_fail_at(run->err, "%s", run->opts->graph_file);
-    if (run->opts->columns <= 1) return PLAIT_OK;
-    return pli_net_create(kind, layers, run->schema, &n->fit.goal, run->features, density, run->opts->columns,
-                          &n->pieces, run->err);
+    return run->opts->columns > 1 ? pli_net_make_pieces(run, NULL, &n->pieces) : PLAIT_OK;
 }
 
 static int64_t default_epochs(const pli_run *run) { return run->lbfgs ? 100 : 10; }

@@ -135,11 +135,11 @@ static void end(pli_run *run) {
     if (w == NULL || !w->finished || !pli_net_in_parts(run)) pli_net_end_worker(run);
 }
 
-/* Layers move to the stages that these places say. */
-static plait_status move(pli_net_worker *w, const int32_t *place) {
+/* Layers or columns move to other ranks. */
+static plait_status move(pli_net_worker *w) {
     pli_stages_close_sessions(pli_net_fit_of(w->run)->stages);
     plait_table_store_destroy(&w->store);
-    PLI_TRY(pli_shift_move(w->run, place));
+    PLI_TRY(pli_shift_move(w->run, &w->shift));
     pli_free(w->values);
     PLI_TRY(make_values(w));
     PLI_TRY(bind(w));
@@ -330,9 +330,9 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     (void)clock;
     const pli_stages *stages = pli_net_fit_of(run)->stages;
     pli_net_worker   *w = pli_net_fit_of(run)->worker;
-    const int32_t    *place;
-    PLI_TRY(pli_shift_look(run, &w->shift, &place));
-    if (place != NULL) PLI_TRY(move(w, place));
+    bool              moves;
+    PLI_TRY(pli_shift_look(run, &w->shift, &moves));
+    if (moves) PLI_TRY(move(w));
     const uint64_t waited_ns = pli_stages_waited_ns(stages), begun_ns = pli_comm_own_ns(run->comm);
     const int64_t  rows = pli_stages_rows(stages);
     pli_loop_work_begin(run);

@@ -150,7 +150,7 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
 
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
                             const pli_goal *goal, int64_t features, double density, int32_t columns,
-                            pli_net **net_out, plait_error *err) {
+                            const int32_t *share, pli_net **net_out, plait_error *err) {
     const bool large = features > FEATURES_MAX;
     const bool few = features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
     int64_t width[PLI_NET_LAYERS];
@@ -172,6 +172,7 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->goal = goal;
     net->features = features;
     net->columns = columns;
+    for (int32_t k = 0; share != NULL && k < columns && k < PLI_NET_PARAMS; k++) net->share[k] = share[k];
     net->units = (pli_net_units){ .goal = goal, .spread = 1, .unit = 1 };
     net->loss_op = pli_net_loss_op(&net->units);
     net->loss = PLAIT_NONE;

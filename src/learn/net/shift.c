@@ -22,7 +22,6 @@ static bool is_placed_by_hand(const pli_run *run, const plait_graph *g) {
 
 /* NULL: they may. */
 static const char *why_not(const pli_run *run) {
-    if (run->opts->columns > 1) return "columns of a layer stay where they are; take --balance static";
     if (is_placed_by_hand(run, pli_net_trained(run)->graph))
         return "places or rules given by hand stay as they are; nearest is --place auto";
     return NULL;
@@ -39,13 +38,26 @@ plait_status pli_shift_settle(pli_run *run) {
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
+/* Pieces of a row are joined, which must have paid their penalties up to the same clock. Where replicas are not in
+ * step, each piece's owner may apply their updates in an order of its own. */
+static bool pays_apart(const pli_run *run, const plait_table *table, plait_error *err) {
+    plait_type type;
+    if (run->opts->columns < 2 || pli_run_holders(run) < 2 || pli_state_bytes(table, PLI_STATE_PAID, &type) == 0 ||
+        pli_is(run->opts->consistency != NULL ? run->opts->consistency : PLI_CONSISTENCY_DEFAULT, "bsp"))
+        return false;
+    pli_fail(err, PLAIT_EREFUSED, "pieces of a row of table %s pay penalties up to different clocks; nearest is "
+                                  "--consistency bsp", plait_table_name(table));
+    return true;
+}
+
 /* A rank sees its own tables alone. Where rows move, too, layers stay if tables cannot be handed over. */
 static plait_status check_tables(pli_run *run, pli_shift *shift) {
     const bool needed = !run->balanced;
     plait_error why = { .code = PLAIT_OK };
     double      refused = 0;
     for (int32_t i = 0; refused == 0 && i < run->n_made; i++)
-        refused = pli_state_check(run->made[i], &why) < 0 || pli_table_check_late(run->made[i], &why) < 0;
+        refused = pli_state_check(run->made[i], &why) < 0 || pli_table_check_late(run->made[i], &why) < 0 ||
+                  pays_apart(run, run->made[i], &why);
     PLI_TRY(plait_comm_allreduce(run->comm, &refused, 1, PLAIT_F64, PLAIT_MAX));
     if (refused == 0) return PLAIT_OK;
     shift->workers = 0;
@@ -86,6 +98,7 @@ void pli_shift_end(pli_shift *shift) {
     pli_free(shift->before);
     pli_free(shift->looked);
     pli_free(shift->place);
+    pli_net_destroy(&shift->pieces);
     *shift = (pli_shift){ 0 };
 }
 
@@ -137,11 +150,12 @@ static bool has_news(pli_shift *shift) {
     return news;
 }
 
-static void tell(const pli_run *run, const char *stages, double gain) {
+static void tell(const pli_run *run, const char *found, double gain) {
     if (!pli_comm_leads(run->comm)) return;
     pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
-            "balance: after clock %lld layers move to stages that suit the measured speeds: %s; a clock takes %.0f %% "
-            "less by simulation", (long long)run->clocks_done, stages, 100 * gain);
+            "balance: after clock %lld %s that suit the measured speeds: %s; a clock takes %.0f %% less by simulation",
+            (long long)run->clocks_done,
+            run->opts->columns > 1 ? "columns move to ranks" : "layers move to stages", found, 100 * gain);
 }
 
 /* The windows before say nothing of the stages to come. */
@@ -154,37 +168,45 @@ static void forget(pli_shift *shift) {
     shift->pause *= 2;
 }
 
-static plait_status decide(const pli_run *run, pli_shift *shift, const int32_t **place_out) {
+/* Both take what was measured, and say what would suit. */
+static plait_status find(const pli_run *run, pli_shift *shift, pli_text *text, double *gain_out) {
+    if (run->opts->columns > 1) return pli_stages_shares(run, shift->looked, &shift->pieces, text, gain_out);
+    return pli_stages_anew(run, shift->looked, shift->place, text, gain_out);
+}
+
+static plait_status decide(const pli_run *run, pli_shift *shift, bool *moves_out) {
     pli_text text = { 0 };
     double   gain = 0;
     if (shift->rest > 0) shift->rest--;
     if (shift->rest > 0 || !has_news(shift)) return PLAIT_OK;
-    plait_status status = pli_stages_anew(run, shift->looked, shift->place, &text, &gain);
+    plait_status status = find(run, shift, &text, &gain);
     if (status >= 0 && text.failed) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for the names of stages");
     if (status >= 0 && gain > gains) {
         status = pli_agree_text(run->comm, "places", text.data, run->err);
         if (status >= 0) tell(run, text.data, gain);
-        *place_out = shift->place;
+        *moves_out = true;
         forget(shift);
+    } else {
+        pli_net_destroy(&shift->pieces);
     }
     pli_text_free(&text);
     return status;
 }
 
-plait_status pli_shift_look(pli_run *run, pli_shift *shift, const int32_t **place_out) {
-    *place_out = NULL;
+plait_status pli_shift_look(pli_run *run, pli_shift *shift, bool *moves_out) {
+    *moves_out = false;
     if (shift->workers == 0 || shift->clocks < PLI_SHIFT_EVERY) return PLAIT_OK;
     if (shift->asked != NULL) { /* where clocks are not in step, the answer is heard a window later */
         PLI_TRY(hear(shift));
-        PLI_TRY(decide(run, shift, place_out));
+        PLI_TRY(decide(run, shift, moves_out));
     }
-    if (*place_out == NULL) {
+    if (!*moves_out) {
         PLI_TRY(ask(run, shift));
         if (run->paced) return PLAIT_OK;
         PLI_TRY(hear(shift));
-        PLI_TRY(decide(run, shift, place_out));
+        PLI_TRY(decide(run, shift, moves_out));
     }
-    if (*place_out != NULL) shift->seconds = shift->rows = 0;
-    if (*place_out != NULL) shift->clocks = 0;
+    if (*moves_out) shift->seconds = shift->rows = 0;
+    if (*moves_out) shift->clocks = 0;
     return PLAIT_OK;
 }

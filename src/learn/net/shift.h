@@ -1,4 +1,5 @@
-/* learn/net/shift.h - layers that move from stage to stage while a run lasts (--cut K with --balance dynamic).
+/* learn/net/shift.h - layers that move from stage to stage while a run lasts (--cut K with --balance dynamic), and
+ * columns from rank to rank (--columns N).
  *
  * The slowest stage sets the pace of all. Each rank measures what a row takes in its stage, without messages and waits.
  * Every PLI_SHIFT_EVERY clocks, a *window*, all ranks tell each other. If two windows agree, so that no passing load
@@ -15,8 +16,13 @@
  * learns the bits of one that had those places from that clock on, or from the beginning. After each move twice as many
  * windows must pass until the next, so noise cannot keep the layers moving.
  *
+ * The slowest rank of a net in columns sets the pace, too. There each rank measures in the same way, and all look for
+ * the shares of each layer's columns by which they would end together (suit.c). Then the graph is another one, whose
+ * pieces have other sizes, and the tables that change are made out of what lies in their places (column_move.c). Sums
+ * over columns round in another order, so a move of columns changes bits.
+ *
  * Where R replicas train together, --balance dynamic moves rows as well (solve/balance.h): from replica to replica by
- * whole replicas' speeds, while the layers follow the mean speed of each stage. */
+ * whole replicas' speeds, while layers and columns follow the mean speed of each stage. */
 #ifndef PLI_LEARN_SHIFT_H
 #define PLI_LEARN_SHIFT_H
 
@@ -32,6 +38,7 @@ typedef struct pli_shift {
     double *now, *before;  /* [workers] seconds a row in the last two windows that were heard; 0: not known */
     double *looked;        /* [workers] those by which places were last looked for */
     int32_t *place;        /* [nodes] what was found */
+    pli_net *pieces;       /* what was found of a net in columns; NULL: nothing */
     int64_t  rest, pause;  /* windows until a move may follow; after the next move */
     plait_request *asked;
 } pli_shift;
@@ -44,14 +51,17 @@ plait_status pli_shift_settle(pli_run *run);
 plait_status pli_shift_begin(pli_run *run, pli_shift *shift);
 /** Adds what a clock took, and its rows. */
 void         pli_shift_add(pli_shift *shift, uint64_t ns, int64_t rows);
-/** Before a clock: *place_out is where the nodes go now, or NULL. Collective. */
-plait_status pli_shift_look(pli_run *run, pli_shift *shift, const int32_t **place_out);
+/** Before a clock: *moves_out: layers or columns move now. Collective. */
+plait_status pli_shift_look(pli_run *run, pli_shift *shift, bool *moves_out);
 /** The last clock has ended. Collective. */
 plait_status pli_shift_finish(pli_shift *shift);
 void         pli_shift_end(pli_shift *shift);
 
-/** Moves the tables of the layers that get another stage by these places, and tells the stages. The store and the
- *  sessions are destroyed before, and made anew afterwards. Collective. */
-plait_status pli_shift_move(pli_run *run, const int32_t *place);
+/** Moves the tables of what was found to its ranks, and tells the stages. The store and the sessions are destroyed
+ *  before, and made anew afterwards. Collective. */
+plait_status pli_shift_move(pli_run *run, pli_shift *shift);
+/** column_move.c. The part of it that moves columns: the run trains *pieces from now on, and *pieces is what it had
+ *  trained. A barrier must follow. Errors: EFORMAT, ENOMEM. */
+plait_status pli_column_move(pli_run *run, pli_net **pieces);
 
 #endif

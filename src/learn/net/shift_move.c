@@ -1,4 +1,4 @@
-/* Moves layers to other stages, at a clock's edge. See shift.h.
+/* Moves layers to other stages, at a clock's edge; column_move.c moves columns. See shift.h.
  *
  * All ranks go through the same four steps, so nobody waits in a circle: they give, which sends and waits for nobody
  * outside of the own stage; they drop what they gave; they make the tables that come; they take, which waits for those
@@ -47,18 +47,25 @@ static plait_status take(moving *m) {
     return pli_handover_take(m->run->comm, m->taken, m->n_taken, m->replicas, m->run->err);
 }
 
-plait_status pli_shift_move(pli_run *run, const int32_t *place) {
+static plait_status move_layers(pli_run *run, const int32_t *place) {
     pli_stages *stages = pli_net_fit_of(run)->stages;
     moving      m = { .run = run, .replicas = pli_run_holders(run), .me = pli_stages_replica(stages) };
-    uint64_t    at = pli_comm_span_begin(run->comm);
-    PLI_TRY(pli_keep_settle(run)); /* a checkpoint under way is of the tables that are dropped */
     find(&m, place);
     PLI_TRY(give(&m));
     PLI_TRY(take(&m));
-    pli_keep_tables(run);
     pli_stages_take_places(stages, place);
+    return PLAIT_OK;
+}
+
+plait_status pli_shift_move(pli_run *run, pli_shift *shift) {
+    const bool columns = shift->pieces != NULL;
+    uint64_t   at = pli_comm_span_begin(run->comm);
+    PLI_TRY(pli_keep_settle(run)); /* a checkpoint under way is of the tables that are dropped */
+    PLI_TRY(columns ? pli_column_move(run, &shift->pieces) : move_layers(run, shift->place));
+    pli_keep_tables(run);
     PLI_TRY(plait_job_barrier(run->job)); /* what was put is there, on all ranks */
+    pli_net_destroy(&shift->pieces);
     pli_job_resume(run->job);
-    pli_run_step(run, "move layers", &at);
+    pli_run_step(run, columns ? "move columns" : "move layers", &at);
     return PLAIT_OK;
 }

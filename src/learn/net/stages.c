@@ -145,6 +145,12 @@ plait_status pli_stages_anew(const pli_run *run, const double *seconds, int32_t 
                            gain_out);
 }
 
+plait_status pli_stages_shares(const pli_run *run, const double *seconds, pli_net **pieces_out, pli_text *text,
+                               double *gain_out) {
+    const pli_stages *s = pli_net_fit_of(run)->stages;
+    return pli_placed_shares(run, pli_stages_net(s), rows_of(s), s->place, seconds, pieces_out, text, gain_out);
+}
+
 plait_group *pli_stages_group(const pli_stages *s) { return s == NULL ? NULL : s->members; }
 
 /* --- met ---------------------------------------------------------------------------------------------------------- */

@@ -152,6 +152,13 @@ plait_status pli_stages_anew(const pli_run *run, const double *seconds, int32_t 
 plait_status pli_placed_anew(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows,
                              const int32_t *place, const double *seconds, int32_t *place_out, pli_text *text,
                              double *gain_out);
+/** The net whose columns lie by shares that would suit all replicas, of which a row takes so many seconds on each rank:
+ *  seconds [columns, replicas]. Writes the shares; *gain_out: as above. The caller destroys. */
+plait_status pli_stages_shares(const pli_run *run, const double *seconds, pli_net **pieces_out, pli_text *text,
+                               double *gain_out);
+/** The same for a net whose nodes have these places (suit.c). */
+plait_status pli_placed_shares(const pli_run *run, const pli_net *net, int64_t rows, const int32_t *place,
+                               const double *seconds, pli_net **pieces_out, pli_text *text, double *gain_out);
 /** How long this rank has waited for the others of its replica, since the sessions were made; stages NULL: 0. */
 uint64_t     pli_stages_waited_ns(const pli_stages *stages);
 /** The same of a channel (comm_channel.c). */
