@@ -27,9 +27,33 @@ static const char *why_not(const pli_run *run) {
     return NULL;
 }
 
+/* Before anything is measured, columns lie by the speeds that a cluster file names, and by what the first rank has to
+ * do besides. */
+static plait_status share_columns(pli_run *run) {
+    pli_net_fit *n = pli_net_fit_of(run);
+    pli_net     *pieces = NULL;
+    pli_text     text = { 0 };
+    double       gain = 0;
+    plait_status status = pli_stages_shares(run, NULL, &pieces, &text, &gain);
+    if (status >= 0 && text.failed) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for shares of columns");
+    if (status >= 0 && gain > gains) {
+        status = pli_agree_text(run->comm, "shares of columns", text.data, run->err);
+        if (pli_comm_leads(run->comm))
+            pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+                    "balance: columns lie by speeds known beforehand: %s; a clock takes %.0f %% less by simulation",
+                    text.data, 100 * gain);
+        pli_net *even = n->pieces;
+        n->pieces = pieces;
+        pieces = even;
+    }
+    pli_net_destroy(&pieces);
+    pli_text_free(&text);
+    return status;
+}
+
 plait_status pli_shift_settle(pli_run *run) {
     const char *why = run->shifts ? why_not(run) : NULL;
-    if (why == NULL) return PLAIT_OK;
+    if (why == NULL) return run->shifts && run->opts->columns > 1 ? share_columns(run) : PLAIT_OK;
     run->shifts = false;
     return run->balanced ? PLAIT_OK
                          : pli_fail(run->err, PLAIT_EREFUSED, "balance dynamic with one replica in %d parts is "

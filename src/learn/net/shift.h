@@ -43,8 +43,8 @@ typedef struct pli_shift {
     plait_request *asked;
 } pli_shift;
 
-/** When the run's places are planned: may its layers move? If not, run->shifts ends. Errors: EREFUSED, with the reason,
- *  where rows cannot move either. */
+/** When the run's places are planned: may its layers move? If not, run->shifts ends. Columns get shares that suit what
+ *  is known of speeds. Errors: EREFUSED, with the reason, where rows cannot move either. Collective. */
 plait_status pli_shift_settle(pli_run *run);
 
 /** When the tables are there. Errors: EREFUSED a table cannot be handed over; ENOMEM. Collective. */

@@ -153,7 +153,8 @@ plait_status pli_placed_anew(const pli_run *run, const pli_net *net, int32_t ran
                              const int32_t *place, const double *seconds, int32_t *place_out, pli_text *text,
                              double *gain_out);
 /** The net whose columns lie by shares that would suit all replicas, of which a row takes so many seconds on each rank:
- *  seconds [columns, replicas]. Writes the shares; *gain_out: as above. The caller destroys. */
+ *  seconds [columns, replicas]; NULL: as the hosts' speeds say. Writes the shares; *gain_out: as above. The caller
+ *  destroys. */
 plait_status pli_stages_shares(const pli_run *run, const double *seconds, pli_net **pieces_out, pli_text *text,
                                double *gain_out);
 /** The same for a net whose nodes have these places (suit.c). */

@@ -195,8 +195,10 @@ static plait_status share_anew(suiting *s, const double *seconds, double *foreto
     pli_staging  *p = &s->p;
     const int32_t replicas = p->hosts.replicas;
     double        before, after;
+    for (int32_t i = 0; i < p->ranks * replicas; i++) speed[i] = p->hosts.speed[i / replicas];
     PLI_TRY(foretell(s, foretold));
-    take_speeds(s, seconds, replicas, foretold, speed);
+    if (seconds != NULL) take_speeds(s, seconds, replicas, foretold, speed);
+    for (int32_t k = 0; seconds == NULL && k < p->ranks; k++) p->hosts.speed[k] = speed[k * replicas];
     const column_costs costs = costs_of(p->net, foretold);
     if (costs.all <= 0) return PLAIT_OK; /* a cluster in which computing costs nothing */
     share_out(&costs, p->hosts.speed, share);
