@@ -30,10 +30,11 @@ plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *
         balance->lease[balance->n++] =
             (pli_lease){ .block = block->number, .rows = block->rows, .until = PLI_LEASE_OPEN };
     }
-    return PLAIT_OK;
+    return run->opts->replicas > 1 ? pli_balance_copies_begin(balance) : PLAIT_OK;
 }
 
 void pli_balance_end(pli_balance *balance) {
+    pli_balance_copies_end(balance);
     pli_free(balance->lease);
     pli_free(balance->held);
     pli_free(balance->part);
@@ -57,7 +58,7 @@ static plait_status renew(pli_balance *balance) {
     return PLAIT_OK;
 }
 
-plait_status pli_balance_batch(pli_balance *balance, int64_t epoch, int64_t clock, pli_batch *batch_out) {
+static plait_status batch_of(pli_balance *balance, int64_t epoch, int64_t clock, pli_batch *batch_out) {
     pli_run *run = balance->run;
     int64_t  now = epoch * balance->terms.clocks + clock;
     *batch_out = (pli_batch){ .part = balance->part };
@@ -70,6 +71,13 @@ plait_status pli_balance_batch(pli_balance *balance, int64_t epoch, int64_t cloc
         PLI_TRY(pli_batches_part(balance->batches, (int32_t)lease->block, epoch, clock, part, run->err));
         batch_out->rows += part->rows;
     }
+    return PLAIT_OK;
+}
+
+plait_status pli_balance_batch(pli_balance *balance, int64_t epoch, int64_t clock, bool inherited,
+                               pli_batch *batch_out) {
+    PLI_TRY(balance->copies.book != NULL ? pli_balance_copies_batch(balance, epoch, clock, inherited, batch_out)
+                                         : batch_of(balance, epoch, clock, batch_out));
     balance->epoch = epoch;
     balance->batch_rows = batch_out->rows;
     return PLAIT_OK;

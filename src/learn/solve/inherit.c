@@ -19,8 +19,10 @@ void pli_heir_end(pli_heir *heir) {
 }
 
 /* A cut model's tables belong to the ranks of a stage, which know their own dead. */
-static bool is_mine(const pli_run *run, int32_t block, bool inherited) {
-    const int32_t  home = pli_dataset_home(run->data, block), me = plait_comm_rank(run->comm);
+static bool is_mine(const pli_heir *heir, int32_t block, bool inherited) {
+    const pli_run *run = heir->run;
+    const int32_t  home = heir->home != NULL ? heir->home[block] : pli_dataset_home(run->data, block);
+    const int32_t  me = plait_comm_rank(run->comm);
     const uint64_t item = (uint64_t)block;
     if (pli_run_stages(run) > 1)
         return inherited ? plait_table_inherits(run->made[0], home, item) != 0
@@ -34,7 +36,7 @@ plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool i
     *batch_out = (pli_batch){ .part = heir->part };
     if (!pli_run_takes_rows(run)) return PLAIT_OK;
     for (int32_t b = 0; b < pli_dataset_blocks(run->data); b++) {
-        if (!is_mine(run, b, inherited)) continue;
+        if (!is_mine(heir, b, inherited)) continue;
         pli_part *part = &heir->part[batch_out->parts++];
         PLI_TRY(pli_batches_part(heir->batches, b, epoch, clock, part, run->err));
         batch_out->rows += part->rows;

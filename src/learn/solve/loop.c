@@ -15,7 +15,7 @@ static plait_status fetch(pli_loop *loop, int64_t epoch, int64_t clock, bool inh
     pli_run   *run = loop->run;
     pli_batch *batch = &loop->batch;
     uint64_t   at = pli_comm_span_begin(run->comm);
-    if (run->balanced) PLI_TRY(pli_balance_batch(&loop->balance, epoch, clock, batch));
+    if (run->balanced) PLI_TRY(pli_balance_batch(&loop->balance, epoch, clock, inherited, batch));
     else if (loop->heir.part != NULL) PLI_TRY(pli_heir_batch(&loop->heir, epoch, clock, inherited, batch));
     else PLI_TRY(pli_batches_get(loop->batches, epoch, clock, batch, run->err));
     if (run->stream) pli_run_charge_parsed(run, batch);
@@ -300,8 +300,8 @@ static plait_status begin_batches(pli_loop *loop) {
                                run->fraction > 0 ? pli_run_holds_back : NULL, run, &loop->batches, run->err));
     if (run->in_order) pli_batches_begin_in_order(loop->batches);
     PLI_TRY(order_batches(loop));
-    if (run->opts->replicas > 1) return pli_heir_begin(&loop->heir, run, loop->batches);
-    return run->balanced ? pli_balance_begin(&loop->balance, run, loop->batches) : PLAIT_OK;
+    if (run->balanced) return pli_balance_begin(&loop->balance, run, loop->batches);
+    return run->opts->replicas > 1 ? pli_heir_begin(&loop->heir, run, loop->batches) : PLAIT_OK;
 }
 
 /* Does any table need all workers for its sums? Each may have a topology of its own. */

@@ -13,7 +13,7 @@ typedef struct tenant {
     double  rows, seconds; /* of the last reports (memory)                                 */
     double  load;          /* rows of the blocks that are its own, with transfers counted as done */
     int64_t asked, blocks; /* asked: the clock of its last question, -1: none; blocks: how many with rows */
-    bool    left;
+    bool    left, dead;
 } tenant;
 
 typedef struct estate {
@@ -92,6 +92,7 @@ static bool unit_of_speed(const pli_book *book, double *unit_out) {
     double rows = 0, speed = 0;
     for (int32_t w = 0; w < book->tenants; w++) {
         const tenant *t = &book->tenant[w];
+        if (t->dead) continue;
         if (t->asked < 0 || !(t->rows > 0) || !(t->seconds > 0)) return false;
         rows += t->load;
         speed += rate_of(t);
@@ -209,6 +210,50 @@ int64_t pli_book_leases(const pli_book *book, int32_t worker, pli_lease *lease) 
         n++;
     }
     return n;
+}
+
+/* The living worker that would be done with a block first; -1: nobody lives. While speeds are not known they count as
+ * equal. */
+static int32_t next_of(const pli_book *book, const estate *e) {
+    double     unit, least = INFINITY;
+    int32_t    best = -1;
+    const bool known = unit_of_speed(book, &unit);
+    for (int32_t w = 0; w < book->tenants; w++) {
+        const tenant *t = &book->tenant[w];
+        const double  rows = (double)e->rows, time = known ? time_of(book, w, rows, unit) : t->load + rows;
+        if (t->dead || time >= least) continue;
+        least = time;
+        best = w;
+    }
+    return best;
+}
+
+static void count_block(tenant *t, const estate *e, int32_t times) {
+    t->load += times * (double)e->rows;
+    t->blocks += e->rows > 0 ? times : 0;
+}
+
+void pli_book_bury(pli_book *book, int32_t worker, int64_t clock) {
+    tenant *dead = &book->tenant[worker];
+    if (dead->dead) return;
+    dead->dead = dead->left = true;
+    for (int64_t b = 0; b < book->terms.blocks; b++) {
+        estate       *e = &book->estate[b];
+        const int32_t owner = e->heir >= 0 ? e->heir : e->holder;
+        if (e->holder != worker && e->heir != worker) continue;
+        const int32_t next = owner != worker ? owner : e->holder != worker ? e->holder : next_of(book, e);
+        if (next < 0) return;
+        count_block(&book->tenant[owner], e, -1);
+        count_block(&book->tenant[next], e, 1);
+        e->holder = next;
+        e->from = clock;
+        e->heir = -1;
+    }
+}
+
+int32_t pli_book_holder(const pli_book *book, int64_t block, int64_t clock) {
+    const estate *e = &book->estate[block];
+    return e->heir >= 0 && clock >= e->handed ? e->heir : e->holder;
 }
 
 void pli_book_leave(pli_book *book, int32_t worker) {

@@ -18,7 +18,8 @@
  *   4 Every worker keeps a block, so that its speed stays known.
  *
  * The book is a pure state machine without time of its own. It lives at one server (server_lease.c), is opened by the
- * first that asks, and costs one small message each way every `every` clocks and at the beginning of an epoch.
+ * first that asks, and costs one small message each way every `every` clocks and at the beginning of an epoch. In a run
+ * that goes on when a worker dies each worker has a copy instead, and all ask the same of it (learn/solve/balance.h).
  */
 #ifndef PLI_TABLE_LEASES_H
 #define PLI_TABLE_LEASES_H
@@ -67,5 +68,10 @@ plait_status pli_book_ask(pli_book *book, int32_t worker, int64_t clock, const p
 int64_t pli_book_leases(const pli_book *book, int32_t worker, pli_lease *lease);
 /** The worker takes no further clock: nobody gives it anything. */
 void pli_book_leave(pli_book *book, int32_t worker);
+/** The worker has died: from this clock on each of its blocks is another's who would be done with it first. Called
+ *  before anybody asks at that clock, of a book whose workers are in step. */
+void pli_book_bury(pli_book *book, int32_t worker, int64_t clock);
+/** Who computes a block's share of this clock, if workers are in step; -1: nobody has brought the block. */
+int32_t pli_book_holder(const pli_book *book, int64_t block, int64_t clock);
 
 #endif

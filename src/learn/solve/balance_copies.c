@@ -1,0 +1,77 @@
+/* Blocks on lease in a run that goes on when a worker dies: each worker has a copy of the lease book. See balance.h. */
+#include "learn/solve/balance.h"
+
+#include "comm/comm.h"
+
+/* All workers bring the same: each knows the rows of its own blocks alone. */
+static plait_status bring(pli_balance *balance) {
+    pli_run      *run = balance->run;
+    const int64_t blocks = balance->terms.blocks;
+    double       *rows = pli_calloc((size_t)blocks, sizeof *rows);
+    if (rows == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for leases of %lld blocks", (long long)blocks);
+    for (int64_t i = 0; i < balance->n; i++) rows[balance->lease[i].block] = (double)balance->lease[i].rows;
+    plait_status status = plait_comm_allreduce(run->comm, rows, blocks, PLAIT_F64, PLAIT_SUM);
+    for (int64_t b = 0; status >= 0 && b < blocks; b++) {
+        const pli_lease lease = { .block = b, .rows = (int64_t)rows[b], .until = PLI_LEASE_OPEN };
+        balance->copies.home[b] = pli_dataset_home(run->data, (int32_t)b);
+        status = pli_book_bring(balance->copies.book, balance->copies.home[b], &lease, 1, run->err);
+    }
+    pli_free(rows);
+    return status;
+}
+
+plait_status pli_balance_copies_begin(pli_balance *balance) {
+    pli_run      *run = balance->run;
+    const int32_t workers = plait_comm_workers(run->comm);
+    balance->copies.home = pli_array((size_t)balance->terms.blocks, sizeof *balance->copies.home);
+    balance->copies.told = pli_array((size_t)workers, sizeof *balance->copies.told);
+    if (balance->copies.home == NULL || balance->copies.told == NULL)
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for leases of %lld blocks", (long long)balance->terms.blocks);
+    PLI_TRY(pli_book_open(workers, &balance->terms, &balance->copies.book, run->err));
+    PLI_TRY(pli_heir_begin(&balance->copies.heir, run, balance->batches));
+    balance->copies.heir.home = balance->copies.home;
+    return bring(balance);
+}
+
+void pli_balance_copies_end(pli_balance *balance) {
+    pli_heir_end(&balance->copies.heir);
+    pli_book_close(&balance->copies.book);
+    pli_free(balance->copies.home);
+    pli_free(balance->copies.told);
+}
+
+static bool some_spare_lives(const pli_run *run) {
+    const int32_t workers = plait_comm_workers(run->comm);
+    for (int32_t w = workers - run->opts->spares; w < workers; w++)
+        if (!pli_comm_is_absent(run->comm, w)) return true;
+    return false;
+}
+
+/* All living workers hear the same paces, and of the same dead. */
+static plait_status agree(pli_balance *balance, int64_t now) {
+    pli_run  *run = balance->run;
+    pli_book *book = balance->copies.book;
+    PLI_TRY(plait_comm_allgather(run->comm, &balance->pace, sizeof balance->pace, balance->copies.told));
+    balance->pace = (pli_pace){ 0, 0 };
+    const bool spared = some_spare_lives(run);
+    for (int32_t w = 0; w < (int32_t)balance->terms.tenants; w++) {
+        if (!pli_comm_is_absent(run->comm, w)) continue;
+        if (spared) pli_book_leave(book, w);
+        else pli_book_bury(book, w, now);
+    }
+    for (int32_t w = 0; w < (int32_t)balance->terms.tenants; w++)
+        if (!pli_comm_is_absent(run->comm, w))
+            PLI_TRY(pli_book_ask(book, w, now, &balance->copies.told[w], run->err));
+    for (int32_t b = 0; b < (int32_t)balance->terms.blocks; b++) {
+        const int32_t before = balance->copies.home[b], me = plait_comm_rank(run->comm);
+        balance->copies.home[b] = pli_book_holder(book, b, now);
+        if (before == me && balance->copies.home[b] != me) pli_batches_drop(balance->batches, b);
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_balance_copies_batch(pli_balance *balance, int64_t epoch, int64_t clock, bool inherited,
+                                      pli_batch *batch_out) {
+    if (!inherited && clock % PLI_LEASE_EVERY == 0) PLI_TRY(agree(balance, epoch * balance->terms.clocks + clock));
+    return pli_heir_batch(&balance->copies.heir, epoch, clock, inherited, batch_out);
+}
