@@ -259,9 +259,6 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
     o.topology = "local";
     refused(&o, "nearest is ps");
     o = s.opts;
-    o.balance = "dynamic";
-    refused(&o, "nearest is --balance static");
-    o = s.opts;
     o.optimizer = "lbfgs";
     o.exact = 0;
     refused(&o, "2 replicas with lbfgs are refused: its server functions update tables; take adagrad");
