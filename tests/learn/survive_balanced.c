@@ -86,8 +86,9 @@ static void die(const char *topology, uint64_t label) {
         s.opts.balance = "dynamic";
         if (k != STAGED) take_spares(&s, &balanced[k], (int32_t)pli_random_below(&r, 2));
         draw_death(&s, &r, &whole[k]);
-        snprintf(what, sizeof what, "seed %llu (%s, %s): rank %d of %d at call %lld of rank %d", (unsigned long long)seed,
-                 balanced[k].name, topology, (int)s.victim, (int)s.workers, (long long)s.at, (int)s.killer);
+        snprintf(what, sizeof what, "seed %llu (%s, %s): rank %d of %d at call %lld of rank %d",
+                 (unsigned long long)seed, balanced[k].name, topology, (int)s.victim, (int)s.workers, (long long)s.at,
+                 (int)s.killer);
         if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
         if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
         check(&s, &balanced[k], &whole[k], what);

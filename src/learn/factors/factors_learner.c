@@ -85,8 +85,8 @@ static plait_status check(pli_run *run) {
     if (o->backup > 0)
         return refuse(run, "--backup", "a step of the rotation may then lack a worker's part", "--backup 0");
     if (run->balanced && o->replicas > 1)
-        return refuse(run, "--balance dynamic with --replicas 2", "users move between workers that must not die meanwhile",
-                      "--balance static");
+        return refuse(run, "--balance dynamic with --replicas 2",
+                      "users move between workers that must not die meanwhile", "--balance static");
     if (o->l1 > 0) return refuse(run, "--l1", "its penalty is on squares", "--l2");
     return check_useless(run);
 }

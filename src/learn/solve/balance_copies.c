@@ -3,12 +3,17 @@
 
 #include "comm/comm.h"
 
+static plait_status no_memory(const pli_balance *balance) {
+    return pli_fail(balance->run->err, PLAIT_ENOMEM, "no memory for leases of %lld blocks",
+                    (long long)balance->terms.blocks);
+}
+
 /* All workers bring the same: each knows the rows of its own blocks alone. */
 static plait_status bring(pli_balance *balance) {
     pli_run      *run = balance->run;
     const int64_t blocks = balance->terms.blocks;
     double       *rows = pli_calloc((size_t)blocks, sizeof *rows);
-    if (rows == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for leases of %lld blocks", (long long)blocks);
+    if (rows == NULL) return no_memory(balance);
     for (int64_t i = 0; i < balance->n; i++) rows[balance->lease[i].block] = (double)balance->lease[i].rows;
     plait_status status = plait_comm_allreduce(run->comm, rows, blocks, PLAIT_F64, PLAIT_SUM);
     for (int64_t b = 0; status >= 0 && b < blocks; b++) {
@@ -25,8 +30,7 @@ plait_status pli_balance_copies_begin(pli_balance *balance) {
     const int32_t workers = plait_comm_workers(run->comm);
     balance->copies.home = pli_array((size_t)balance->terms.blocks, sizeof *balance->copies.home);
     balance->copies.told = pli_array((size_t)workers, sizeof *balance->copies.told);
-    if (balance->copies.home == NULL || balance->copies.told == NULL)
-        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for leases of %lld blocks", (long long)balance->terms.blocks);
+    if (balance->copies.home == NULL || balance->copies.told == NULL) return no_memory(balance);
     PLI_TRY(pli_book_open(workers, &balance->terms, &balance->copies.book, run->err));
     PLI_TRY(pli_heir_begin(&balance->copies.heir, run, balance->batches));
     balance->copies.heir.home = balance->copies.home;

@@ -27,7 +27,7 @@ typedef struct pli_heir {
     pli_run     *run;
     pli_batches *batches;
     pli_part    *part; /* [blocks] */
-    const int32_t *home; /* [blocks] whose they are in the clock at hand, the dead's too; NULL: of whoever brought them */
+    const int32_t *home; /* [blocks] whose they are in the clock at hand, the dead's too; NULL: each is its bringer's */
 } pli_heir;
 
 plait_status pli_heir_begin(pli_heir *heir, pli_run *run, pli_batches *batches);

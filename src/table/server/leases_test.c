@@ -173,6 +173,46 @@ static void test_who_has_left_gets_nothing(void **state) {
     pli_book_close(&p.book);
 }
 
+/* Workers in step, whose copies of the book are all like this one. Some die, at the beginning of any window; those who
+ * live have all blocks from then on, and those of the dead by their speed. */
+static void test_the_living_have_the_blocks_of_the_dead(void **state) {
+    (void)state;
+    static play p;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        pli_random    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 3, 0);
+        const int32_t workers = 2 + (int32_t)pli_random_below(&r, WORKERS - 1);
+        const int32_t keeps = (int32_t)(seed % (uint64_t)workers); /* it lives to the end */
+        bool          dead[WORKERS] = { false };
+        double        all = 0, speed = 0, load[WORKERS] = { 0 };
+        begin(&p, workers, BLOCKS, 40);
+        for (int32_t w = 0; w < workers; w++) {
+            p.speed[w] = 500 + 1500 * pli_random_f64(&r);
+            assert_int_equal(pli_book_bring(p.book, w, p.lease[w], p.n[w], NULL), PLAIT_OK);
+        }
+        for (int64_t clock = 0; clock < CLOCKS; clock = pli_lease_next(clock, 40)) {
+            const int32_t victim = (int32_t)pli_random_below(&r, 3 * WORKERS);
+            if (victim < workers && victim != keeps && clock < CLOCKS / 2) dead[victim] = true;
+            for (int32_t w = 0; w < workers; w++)
+                if (dead[w]) pli_book_bury(p.book, w, clock);
+            for (int32_t w = 0; w < workers; w++) {
+                const pli_pace pace = { p.speed[w], 1 };
+                if (!dead[w]) assert_int_equal(pli_book_ask(p.book, w, clock, &pace, NULL), PLAIT_OK);
+            }
+            for (int64_t b = 0; b < BLOCKS; b++) assert_false(dead[pli_book_holder(p.book, b, clock)]);
+        }
+        for (int64_t b = 0; b < BLOCKS; b++) {
+            load[pli_book_holder(p.book, b, CLOCKS)] += (double)rows_of(b);
+            all += (double)rows_of(b);
+        }
+        for (int32_t w = 0; w < workers; w++) speed += dead[w] ? 0 : p.speed[w];
+        for (int32_t w = 0; w < workers; w++)
+            if (!dead[w] && load[w] / all > 1.4 * p.speed[w] / speed + 130 / all)
+                fail_msg("seed %d: worker %d has %g of %g rows at %g of %g speed", (int)seed, w, load[w], all,
+                         p.speed[w], speed);
+        pli_book_close(&p.book);
+    }
+}
+
 static void test_what_is_refused(void **state) {
     (void)state;
     plait_error     err;
@@ -204,7 +244,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_share_once),     cmocka_unit_test(test_shares_follow_speed),
         cmocka_unit_test(test_the_last_block_stays), cmocka_unit_test(test_noise_moves_nothing),
-        cmocka_unit_test(test_who_has_left_gets_nothing), cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_who_has_left_gets_nothing),
+        cmocka_unit_test(test_the_living_have_the_blocks_of_the_dead), cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0; /* 1, however many fail: a mistake is refuted (mutants.sh) */
 }
