@@ -3,7 +3,8 @@
 # on (allreduce): a worker, or a
 # rank that is a worker and a server, drawn from a seed. Every run must end with exit 0, without a restart, with its record, all
 # clocks, a model that is about as good as that of the run in which nobody died, and the audit must find no update lost or
-# doubled; so it is of a net, one table of which applies updates at once. Under bsp with filters without loss, and exact sums, the model has the bits of the run in which nobody died.
+# doubled; so it is of a net, one table of which applies updates at once. Under bsp with filters without loss, and exact sums,
+# the model has the bits of the run in which nobody died, also where blocks change hands.
 # usage: copies_die.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
@@ -55,7 +56,7 @@ one() {
 n=0 died=0
 while [ $n -lt "$runs" ]; do
     n=$((n + 1))
-    case $((n % 19)) in
+    case $((n % 21)) in
     1) in_time one $n --reduce exact --filter key-cache,key-delta,zstd ;;
     2) in_time one $n --consistency vap:0.5 ;;
     3) in_time one $n --filter fp16 ;;
@@ -74,6 +75,8 @@ while [ $n -lt "$runs" ]; do
     16) in_time one $n --topology allreduce --reduce exact --filter key-cache,key-delta,zstd ;;
     17) in_time one $n --topology allreduce --consistency bounded-delay:2 --filter fp16 ;;
     18) in_time one $n --topology allreduce --consistency local-sgd:5 ;;
+    19) in_time one $n --reduce exact --balance dynamic ;;
+    20) in_time one $n --topology allreduce --reduce exact --balance dynamic ;;
     0) in_time one $n --model mlp --layers 8 --table w1:consistency=ssp:2 ;;
     esac
 done

@@ -3,7 +3,8 @@
 # over TCP. A rank of a replica, drawn from a seed, is killed at an instant drawn from it: the other ranks of its replica end
 # with it, and the living replicas take the rows over. Every run must end within its deadline with exit 0, without a
 # restart, with its record, which names the whole replica as lost; its model must judge the test set as that of the run in
-# which nobody died does (perceptrons with exact sums: have its bits), and the audit must prove the run, group by group.
+# which nobody died does (perceptrons with exact sums: have its bits), and the audit must prove the run, group by group. Of
+# three replicas rows change hands.
 #
 # Then pairs of deaths, two epochs apart: of both replicas that had all shards, while a spare replica takes their place
 # (launch --spares), or of two in three. Every other run writes checkpoints, and the newest goes on uncut to the same bits.
@@ -75,7 +76,7 @@ while [ $n -lt "$runs" ]; do
         0) in_time one $n mlp 2 2 16 $way $mlp ;;
         1) in_time one $n mlp 2 2 16 $way $mlp --pipeline interleaved ;;
         2) in_time one $n cnn 2 2 10 $way $cnn ;;
-        3) in_time one $n mlp 3 2 16 $way $mlp ;;
+        3) in_time one $n mlp 3 2 16 $way $mlp --balance dynamic ;;
     esac
 done
 # --- two deaths, one after the other ------------------------------------------------------------------------------------
