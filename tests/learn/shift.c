@@ -1,0 +1,99 @@
+/* Tests layers and columns that move from rank to rank while a run lasts (--balance dynamic), on threads: ranks pretend
+ * to be of speeds that are drawn, and drawn anew every forty clocks. Layers that move change no bit of what is learnt;
+ * columns that move change how sums round, and nothing else, whatever the topology, the update rule's memory, the
+ * consistency and the number of replicas. */
+#include "learn/train.h"
+
+#include <stdatomic.h>
+
+#include "comm/comm.h"
+#include "learn/net/shift.h"
+
+enum { ROWS = 600, FEATURES = 9, DRAWS = 24, DRAWS_FULL = 400 };
+
+static uint64_t    seed;
+static _Atomic int moves; /* of all ranks */
+
+/* Time is what a row is said to take. */
+plait_status __real_pli_shift_look(pli_run *run, pli_shift *shift, bool *moves_out);
+plait_status __wrap_pli_shift_look(pli_run *run, pli_shift *shift, bool *moves_out);
+plait_status __wrap_pli_shift_look(pli_run *run, pli_shift *shift, bool *moves_out) {
+    const int64_t stage = plait_comm_rank(run->comm) / pli_run_holders(run);
+    pli_random    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 33, (uint64_t)(stage + 16 * (run->clocks_done / 40)));
+    shift->seconds = shift->rows * (double)(1 << pli_random_below(&r, 3));
+    const plait_status status = __real_pli_shift_look(run, shift, moves_out);
+    atomic_fetch_add(&moves, status >= 0 && *moves_out);
+    return status;
+}
+
+static const char *const topologies[] = { "local", "ps", "allreduce" };
+
+static training story(const plait_data *data, pli_random *r, bool columns) {
+    static const char *const layers[] = { "200,120,90", "160,220", "300", "96,128,160,64" };
+    static const char *const rules[] = { "adam", "momentum", "ftrl", "sgd" };
+    training t = net_of(data, columns ? layers[pli_random_below(r, 4)] : "8,6,8,9,7");
+    t.opts.optimizer = rules[pli_random_below(r, 4)];
+    t.opts.learning_rate = 0.01;
+    t.opts.topology = topologies[pli_random_below(r, 3)];
+    t.opts.batch = 20;
+    t.opts.l2 = 0.001;
+    return t;
+}
+
+static void test_moves_of_columns_round_alone(void **state) {
+    (void)state;
+    plait_data   *data = points(ROWS, FEATURES, 3, 5);
+    const int64_t draws = getenv("PLAIT_TEST_FULL") != NULL ? DRAWS_FULL : DRAWS;
+    atomic_store(&moves, 0);
+    for (seed = 1; seed <= (uint64_t)draws; seed++) {
+        pli_random    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 34, 0);
+        training      t = story(data, &r, true);
+        const int32_t columns = 2 + (int32_t)pli_random_below(&r, 3), replicas = 1 + (int32_t)pli_random_below(&r, 2);
+        t.opts.columns = columns;
+        must_train(&t, columns * replicas);
+        plait_model *stays = t.model;
+        t.opts.balance = "dynamic";
+        must_train(&t, columns * replicas);
+        const double off = distance(t.model, stays);
+        if (!(off < 2e-5))
+            fail_msg("seed %d: layers %s in %d columns of %d replicas, %s, %s: off by %g", (int)seed, t.opts.layers,
+                     (int)columns, (int)replicas, t.opts.topology, t.opts.optimizer, off);
+        plait_model_destroy(&stays);
+        plait_model_destroy(&t.model);
+    }
+    if (atomic_load(&moves) < 3 * draws) fail_msg("columns moved %d times", (int)atomic_load(&moves));
+    plait_data_destroy(&data);
+}
+
+static void test_moves_of_layers_change_no_bit(void **state) {
+    (void)state;
+    plait_data   *data = points(ROWS, FEATURES, 3, 5);
+    const int64_t draws = getenv("PLAIT_TEST_FULL") != NULL ? DRAWS_FULL : DRAWS / 2;
+    atomic_store(&moves, 0);
+    for (seed = 1; seed <= (uint64_t)draws; seed++) {
+        pli_random    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 35, 0);
+        training      t = story(data, &r, false);
+        const int32_t stages = 2 + (int32_t)pli_random_below(&r, 2), replicas = 1 + (int32_t)pli_random_below(&r, 2);
+        char          hash[65];
+        t.opts.cut = stages;
+        t.opts.micro_batches = 2;
+        t.opts.exact = 1;
+        must_train(&t, stages * replicas);
+        memcpy(hash, t.report.model_hash, sizeof hash);
+        plait_model_destroy(&t.model);
+        t.opts.balance = "dynamic";
+        must_train(&t, stages * replicas);
+        if (strcmp(hash, t.report.model_hash) != 0)
+            fail_msg("seed %d: %d stages of %d replicas, %s, %s: another model", (int)seed, (int)stages, (int)replicas,
+                     t.opts.topology, t.opts.optimizer);
+        plait_model_destroy(&t.model);
+    }
+    if (atomic_load(&moves) < 3 * draws) fail_msg("layers moved %d times", (int)atomic_load(&moves));
+    plait_data_destroy(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_moves_of_columns_round_alone),
+                                        cmocka_unit_test(test_moves_of_layers_change_no_bit) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
