@@ -12,7 +12,7 @@
  *
  * Both groups have equally many ranks, one after the other in the run. Each giver takes a share of the rows, as for a
  * checkpoint. Where a table lies on servers, each giver sends its share to one taker; where each member has a copy, to
- * all takers.
+ * all takers. What filters have kept of a member's updates (table/state/rest.h) goes to the member of its number.
  */
 #ifndef PLI_LEARN_HANDOVER_H
 #define PLI_LEARN_HANDOVER_H

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "learn/net/shift.h"
+#include "table/state/rest.h"
 #include "table/state/state.h"
 #include "table/table.h"
 
@@ -74,6 +75,14 @@ static bool pays_apart(const pli_run *run, const plait_table *table, plait_error
     return true;
 }
 
+/* What filters keep of a piece's updates cannot be cut anew. */
+static bool keeps_rests(const pli_run *run, const plait_table *table, plait_error *err) {
+    if (run->opts->columns < 2 || !pli_rest_is_kept(table)) return false;
+    pli_fail(err, PLAIT_EREFUSED, "what the filters of table %s keep of a piece's updates cannot be cut anew; nearest "
+                                  "is a filter without loss, as zstd", plait_table_name(table));
+    return true;
+}
+
 /* A rank sees its own tables alone. Where rows move, too, layers stay if tables cannot be handed over. */
 static plait_status check_tables(pli_run *run, pli_shift *shift) {
     const bool needed = !run->balanced;
@@ -81,7 +90,7 @@ static plait_status check_tables(pli_run *run, pli_shift *shift) {
     double      refused = 0;
     for (int32_t i = 0; refused == 0 && i < run->n_made; i++)
         refused = pli_state_check(run->made[i], &why) < 0 || pli_table_check_late(run->made[i], &why) < 0 ||
-                  pays_apart(run, run->made[i], &why);
+                  pays_apart(run, run->made[i], &why) || keeps_rests(run, run->made[i], &why);
     PLI_TRY(plait_comm_allreduce(run->comm, &refused, 1, PLAIT_F64, PLAIT_MAX));
     if (refused == 0) return PLAIT_OK;
     shift->workers = 0;
