@@ -9,7 +9,7 @@
 #include "comm/comm.h"
 #include "learn/net/shift.h"
 
-enum { ROWS = 600, FEATURES = 9, DRAWS = 24, DRAWS_FULL = 400 };
+enum { ROWS = 600, FEATURES = 9, DRAWS = 10, DRAWS_FULL = 400 };
 
 static uint64_t    seed;
 static _Atomic int moves; /* of all ranks */
@@ -68,7 +68,7 @@ static void test_moves_of_columns_round_alone(void **state) {
 static void test_moves_of_layers_change_no_bit(void **state) {
     (void)state;
     plait_data   *data = points(ROWS, FEATURES, 3, 5);
-    const int64_t draws = getenv("PLAIT_TEST_FULL") != NULL ? DRAWS_FULL : DRAWS / 2;
+    const int64_t draws = getenv("PLAIT_TEST_FULL") != NULL ? DRAWS_FULL : DRAWS;
     atomic_store(&moves, 0);
     for (seed = 1; seed <= (uint64_t)draws; seed++) {
         pli_random    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 35, 0);
