@@ -23,7 +23,7 @@ enum { ROWS = 1200, COLS = 2, VALUES = ROWS * COLS, EXAMPLES = 16, BEFORE = 5, A
 
 typedef struct way {
     const char *topology;
-    int32_t     workers, servers;
+    int32_t     workers, servers, spares; /* spares push nothing */
 } way;
 
 typedef struct story {
@@ -58,14 +58,14 @@ static plait_status make_tables(plait_job *job, const char *filter, plait_table 
     return PLAIT_OK;
 }
 
-static plait_status push(plait_job *job, plait_table *const table[TABLES], bool zeros) {
+static plait_status push(plait_job *job, const way *w, plait_table *const table[TABLES], bool zeros) {
     plait_comm   *comm = plait_job_comm(job);
-    const int32_t me = plait_comm_rank(comm), examples = EXAMPLES / plait_comm_workers(comm);
+    const int32_t me = plait_comm_rank(comm), busy = w->workers - w->spares, examples = EXAMPLES / busy;
     const int64_t clock = plait_job_clock_now(job);
     uint64_t      key[ROWS];
     float         delta[VALUES];
     for (int64_t i = 0; i < ROWS; i++) key[i] = key_of(i);
-    for (int t = 0; t < TABLES; t++) {
+    for (int t = 0; me < busy && t < TABLES; t++) {
         for (int64_t i = 0; i < VALUES; i++) delta[i] = zeros ? 0 : update_of(t, i, me, clock);
         CHECK((t == 0 ? plait_table_inc_range(table[t], 0, ROWS, delta, examples)
                       : plait_table_inc(table[t], ROWS, key, delta, examples)) == PLAIT_OK);
@@ -88,7 +88,7 @@ static plait_status first_half(plait_job *job, void *user) {
     plait_table          *table[TABLES];
     plait_checkpoint_opts opts;
     CHECK(make_tables(job, s->filter, table) == PLAIT_OK);
-    for (int c = 0; c < BEFORE; c++) CHECK(push(job, table, false) == PLAIT_OK);
+    for (int c = 0; c < BEFORE; c++) CHECK(push(job, &s->before, table, false) == PLAIT_OK);
     plait_checkpoint_opts_init(&opts);
     opts.dir = dir;
     CHECK(plait_checkpoint_save(job, table, TABLES, &opts) == PLAIT_OK);
@@ -118,9 +118,9 @@ static plait_status second_half(plait_job *job, void *user) {
     CHECK(plait_checkpoint_open(dir, NULL, &c, NULL) == PLAIT_OK);
     for (int t = 0; t < TABLES; t++) CHECK(plait_checkpoint_restore(c, table[t], NULL) == PLAIT_OK);
     plait_checkpoint_close(&c);
-    for (int k = 0; k < AFTER; k++) CHECK(push(job, table, false) == PLAIT_OK);
+    for (int k = 0; k < AFTER; k++) CHECK(push(job, &s->after, table, false) == PLAIT_OK);
     CHECK(compare(job, table, &waits) == PLAIT_OK);
-    for (int k = 0; k < DRAIN; k++) CHECK(push(job, table, true) == PLAIT_OK);
+    for (int k = 0; k < DRAIN; k++) CHECK(push(job, &s->after, table, true) == PLAIT_OK);
     CHECK(compare(job, table, &differs) == PLAIT_OK);
     CHECK(waits && !differs); /* else the filter would have kept nothing */
     return PLAIT_OK;
@@ -138,32 +138,36 @@ static void run(const way *w, int64_t first_clock, plait_work_fn *work, const st
     job.consistency = "bsp";
     job.batch = EXAMPLES;
     job.first_clock = first_clock;
+    job.spares = w->spares;
+    if (w->spares > 0) job.replicas = 2;
     if (plait_run(&comm, &job, work, (void *)(uintptr_t)s, &err) < 0)
-        fail_msg("%s, %d workers to %s, %d workers, %s: %s PLAIT_SEED=%llu", s->before.topology,
-                 (int)s->before.workers, s->after.topology, (int)s->after.workers, s->filter, err.text,
-                 (unsigned long long)seed);
+        fail_msg("%s, %d workers to %s, %d workers and %d spares, %s: %s PLAIT_SEED=%llu", s->before.topology,
+                 (int)s->before.workers, s->after.topology, (int)(s->after.workers - s->after.spares),
+                 (int)s->after.spares, s->filter, err.text, (unsigned long long)seed);
 }
 
 static void test_nothing_kept_is_lost(void **state) {
     static const story stories[] = {
-        { { "ps", 2, 0 }, { "ps", 2, 0 }, "topk:0.1" },
-        { { "ps", 4, 0 }, { "ps", 2, 0 }, "topk:0.1" },
-        { { "ps", 2, 0 }, { "ps", 4, 3 }, "randk:0.3" },
-        { { "ps", 2, 3 }, { "ps", 1, 0 }, "key-cache,key-delta,topk:0.1,zstd" },
-        { { "allreduce", 4, 0 }, { "allreduce", 4, 0 }, "topk:0.1" },
-        { { "allreduce", 4, 0 }, { "allreduce", 2, 0 }, "topk:0.1" },
-        { { "allreduce", 2, 0 }, { "allreduce", 8, 0 }, "topk:0.2" },
-        { { "allreduce", 4, 0 }, { "ps", 2, 0 }, "topk:0.1" },
-        { { "ps", 4, 0 }, { "allreduce", 2, 0 }, "topk:0.1" },
-        { { "hybrid", 4, 0 }, { "hybrid", 2, 0 }, "topk:0.1" },
-        { { "hybrid", 2, 0 }, { "allreduce", 4, 0 }, "topk:0.1" },
+        { { "ps", 2, 0, 0 }, { "ps", 2, 0, 0 }, "topk:0.1" },
+        { { "ps", 4, 0, 0 }, { "ps", 2, 0, 0 }, "topk:0.1" },
+        { { "ps", 2, 0, 0 }, { "ps", 4, 3, 0 }, "randk:0.3" },
+        { { "ps", 2, 3, 0 }, { "ps", 1, 0, 0 }, "key-cache,key-delta,topk:0.1,zstd" },
+        { { "allreduce", 4, 0, 0 }, { "allreduce", 4, 0, 0 }, "topk:0.1" },
+        { { "allreduce", 4, 0, 0 }, { "allreduce", 2, 0, 0 }, "topk:0.1" },
+        { { "allreduce", 2, 0, 0 }, { "allreduce", 8, 0, 0 }, "topk:0.2" },
+        { { "allreduce", 4, 0, 0 }, { "ps", 2, 0, 0 }, "topk:0.1" },
+        { { "ps", 4, 0, 0 }, { "allreduce", 2, 0, 0 }, "topk:0.1" },
+        { { "hybrid", 4, 0, 0 }, { "hybrid", 2, 0, 0 }, "topk:0.1" },
+        { { "hybrid", 2, 0, 0 }, { "allreduce", 4, 0, 0 }, "topk:0.1" },
+        { { "ps", 4, 0, 0 }, { "ps", 3, 0, 1 }, "topk:0.1" },
+        { { "allreduce", 4, 0, 0 }, { "allreduce", 3, 0, 1 }, "topk:0.1" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof stories / sizeof stories[0]; i++) {
         const story *s = &stories[i];
         memset(ledger, 0, sizeof ledger);
-        enter(0, BEFORE, s->before.workers);
-        enter(BEFORE, AFTER, s->after.workers);
+        enter(0, BEFORE, s->before.workers - s->before.spares);
+        enter(BEFORE, AFTER, s->after.workers - s->after.spares);
         run(&s->before, 0, first_half, s);
         run(&s->after, BEFORE, second_half, s);
     }

@@ -65,11 +65,11 @@ typedef struct giving {
     plait_error    *err;
 } giving;
 
+/* A spare gets none while those live who update: what it keeps would travel only when it has taken over. */
 static bool is_mine(const plait_table *table, int32_t worker) {
     const plait_job *job = table->job;
-    const int32_t    workers = job->layout.workers;
-    return pli_heir_of(pli_job_absentees(job), workers, job->layout.spares, worker % workers, (uint64_t)worker) ==
-           pli_job_me(job);
+    const int32_t    workers = job->layout.workers, spares = job->layout.spares, home = worker % (workers - spares);
+    return pli_heir_of(pli_job_absentees(job), workers, spares, home, (uint64_t)worker) == pli_job_me(job);
 }
 
 static plait_status not_this(const giving *g, const char *tensor) {

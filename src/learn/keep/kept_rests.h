@@ -1,7 +1,8 @@
 /* learn/keep/kept_rests.h - what filters have kept of each worker's updates (table/state/rest.h), as tensors of a
  * checkpoint: TABLE.rest.W of worker W, and of a sparse table the rows' keys, TABLE.rest_keys.W.
  *
- * A run goes on with any number of workers: W's rest goes to the worker that is W by the new number, or to its heir. */
+ * A run goes on with any number of workers: W's rest goes to the worker that is W by the new number of those that are
+ * not spares, or to its heir. */
 #ifndef PLI_LEARN_KEPT_RESTS_H
 #define PLI_LEARN_KEPT_RESTS_H
 
