@@ -29,11 +29,8 @@ static void go_on(const kind *k, plait_data *const data[SETS], const int *stop, 
     check(&s, k, whole, more);
 }
 
-/* Does a checkpoint hold all that there is? Not mirrors, nor what filters keep of rounding. */
-static bool is_kept(const kind *k) {
-    return strncmp(k->consistency, "local-sgd", 9) != 0 &&
-           (k->filter == NULL || (strcmp(k->filter, "fp16") != 0 && strcmp(k->filter, "fixed8") != 0));
-}
+/* Does a checkpoint hold all that there is? Not mirrors. */
+static bool is_kept(const kind *k) { return strncmp(k->consistency, "local-sgd", 9) != 0; }
 
 static void test_checkpoints_outlive_any_rank(void **unused) {
     (void)unused;
