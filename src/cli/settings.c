@@ -267,11 +267,14 @@ static bool go_together(const pli_train_settings *s) {
     return false;
 }
 
-/* Only train itself chooses a pair: other commands compare, and each of their runs has one. */
+/* Only train itself chooses: other commands compare pairs, and each of their runs has one. plan has no rows of
+ * columns. */
 static bool may_choose(const pli_command *command, const pli_train_settings *s) {
+    const char *option = pli_chosen_option(s);
     if (pli_is(command->name, "train")) return true;
-    pli_cli_usage("%s: --%s auto is refused: only 'plait train' chooses; name what to use ('plait plan' shows what "
-                  "each would take)", command->name, pli_chosen_option(s));
+    pli_cli_usage("%s: --%s auto is refused: only 'plait train' chooses; name %s", command->name, option,
+                  pli_is(option, "columns") ? "their number"
+                                            : "what to use ('plait plan' shows what each would take)");
     return false;
 }
 

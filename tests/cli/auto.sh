@@ -91,7 +91,7 @@ works both train --data digits.csv --label -1 --model mlp --layers 512,512 --bat
 [ "$(field both columns)" = 2 ] && grep -q '"pair_why": "' both.out || fail "columns and a pair: $(cat both.out)"
 refused 'nothing is known of the hosts and their links; .* or name the number of columns' train --data digits.csv --label -1 --model mlp --workers 4 --columns auto
 refused "option --columns: 'all' is not a number from 1 to 65536, nor auto" train --data digits.csv --label -1 --model mlp --columns all
-refused "compare: --columns auto is refused: only 'plait train' chooses" compare --data digits.csv --model mlp --columns auto
+refused "compare: --columns auto is refused: only 'plait train' chooses; name their number$" compare --data digits.csv --model mlp --columns auto
 
 # A resumed run has the pair of its checkpoint, whatever would be chosen now.
 # shellcheck disable=SC2086
