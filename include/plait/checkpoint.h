@@ -76,7 +76,8 @@ PLAIT_API const char *plait_checkpoint_folder(const plait_checkpoint *checkpoint
 PLAIT_API int64_t     plait_checkpoint_clock(const plait_checkpoint *checkpoint);
 PLAIT_API const char *plait_checkpoint_note(const plait_checkpoint *checkpoint);
 
-/* A tensor of a checkpoint: "w.values", "w.slot.m", "w.paid", "w.keys". */
+/* A tensor of a checkpoint: "w.values", "w.slot.m", "w.paid", "w.keys"; what filters have kept of worker 3's updates:
+ * "w.rest.3", "w.rest_keys.3". */
 typedef struct plait_checkpoint_tensor {
     const char *name, *type; /* type: "F32", "F64", "I64", "U64"; borrowed from the checkpoint */
     int64_t     rows, row_bytes;
@@ -94,10 +95,11 @@ PLAIT_API plait_status plait_checkpoint_read(plait_checkpoint *checkpoint, const
 
 /** Restores a table from the saved table called `name` (NULL: the table's own name), which has the same shape, type and
  *  rule. The job begins at the checkpoint's clock, and has not ended a clock yet. Returns when all workers have
- *  restored their part. Errors: EMISMATCH no such table is in the checkpoint, or it has another shape or rule; EINVAL
- *  the job began at another clock, or has ended a clock; ECHECKSUM, EIO; ENOMEM. The text is in plait_comm_error of the
- *  job's communicator. Collective over the workers, or over the members of the table's group; the saved table may have
- *  belonged to any group, or to all workers. */
+ *  restored their part. What filters had kept of updates goes to the workers again, unless the table's filters keep
+ *  nothing: then it is lost. Errors: EMISMATCH no such table is in the checkpoint, or it has another shape or rule;
+ *  EINVAL the job began at another clock, or has ended a clock; ECHECKSUM, EIO; ENOMEM. The text is in plait_comm_error
+ *  of the job's communicator. Collective over the workers, or over the members of the table's group; the saved table
+ *  may have belonged to any group, or to all workers. */
 PLAIT_API plait_status plait_checkpoint_restore(plait_checkpoint *checkpoint, plait_table *table, const char *name);
 
 /** The same into a job that goes on, at any clock: zeroes the table (plait_table_zero) and restores what was saved of
