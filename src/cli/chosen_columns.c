@@ -20,7 +20,8 @@ typedef struct trial {
 typedef struct trials {
     trial       of[CANDIDATES]; /* [n] ascending */
     int32_t     n, simulated;
-    plait_error refused; /* why the last that does not run does not: that of the most columns */
+    int32_t     most;    /* the most columns that do not run; 0: all run */
+    plait_error refused; /* why these do not */
 } trials;
 
 /* All divisors of the workers. */
@@ -45,6 +46,7 @@ static plait_status simulate(trials *all, int32_t i, const pli_ahead *like, uint
         all->of[i].seconds = told.seconds / (double)told.clocks;
         all->simulated++;
     } else {
+        all->most = all->of[i].columns;
         pli_fail(&all->refused, told.status, "%s", told.why);
     }
     return PLAIT_OK;
@@ -67,9 +69,12 @@ static void tell(const trials *all, const trial *best, pli_columns_choice *out) 
     if (best->columns > 1 && isfinite(all->of[0].seconds))
         snprintf(out->why, sizeof out->why, "a clock takes %s, and %s with whole layers, of %d numbers simulated", a, b,
                  (int)all->simulated);
+    else if (best->columns == 1 && all->most > 0)
+        snprintf(out->why, sizeof out->why, "a clock takes %s, of %d number%s simulated; %d do not run: %s", a,
+                 (int)all->simulated, pli_plural(all->simulated), (int)all->most, all->refused.text);
     else
-        snprintf(out->why, sizeof out->why, "a clock takes %s, of %d numbers simulated%s", a, (int)all->simulated,
-                 best->columns > 1 ? ", and whole layers do not run" : "");
+        snprintf(out->why, sizeof out->why, "a clock takes %s, of %d number%s simulated%s", a, (int)all->simulated,
+                 pli_plural(all->simulated), best->columns > 1 ? ", and whole layers do not run" : "");
 }
 
 plait_status pli_columns_choose(const pli_ahead *like, uint64_t *left_ns, pli_columns_choice *out, plait_error *err) {

@@ -46,6 +46,9 @@ done
     # Layers that are too narrow for some numbers leave the others.
     works narrow train $net --layers 2 --epochs 1 --workers 4 --columns auto --transport sim --cluster slow.yaml --json --quiet
     says narrow.out 'of 2 numbers simulated' || fail "narrow: $(cat narrow.out)"
+    # Why whole layers are taken is said, where nothing else runs.
+    works whole train $net --layers 64 --epochs 1 --optimizer lbfgs --workers 4 --columns auto --transport sim --cluster slow.yaml --json --quiet
+    says whole.out 'of 1 number simulated; 4 do not run: columns with lbfgs' || fail "whole: $(cat whole.out)"
 }
 
 # What hosts cannot hold is refused by rank, and left out of what may be chosen.
