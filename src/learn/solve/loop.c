@@ -234,13 +234,12 @@ static plait_status all_epochs(pli_loop *loop) {
         pli_job_resume(run->job);
         if (status != PLAIT_END) pli_meter_tell(&loop->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
-    PLI_TRY(agree_stopped(loop));
     if (run->live) end_live(loop);
     pli_stream_take_means(loop->batches, run->schema);
     PLI_TRY(hear_others(loop, &end)); /* the answer comes too late to matter: all is done */
     PLI_TRY(pli_keep_settle(run));
-    pli_pace_end(run);
-    return PLAIT_OK;
+    pli_pace_end(run); /* before all meet, or all would end at once */
+    return agree_stopped(loop);
 }
 
 /* Tells the caller how many rows each worker has computed in each epoch of a balanced run. Collective. */
