@@ -1,4 +1,5 @@
-/* base/sort.h - radix sort of 64-bit keys with their positions, removal of repeats, and an order for qsort. */
+/* base/sort.h - radix sort of 64-bit keys with their positions, removal of repeats, an order for qsort, and the lesser
+ * and the greater of two. */
 #ifndef PLI_BASE_SORT_H
 #define PLI_BASE_SORT_H
 
@@ -17,5 +18,8 @@ int64_t pli_unique_u64(int64_t n, uint64_t *keys);
 
 /** The order of two doubles, the smaller first, for qsort and bsearch. */
 int pli_order_f64(const void *left, const void *right);
+
+static inline int64_t pli_lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t pli_greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
 #endif

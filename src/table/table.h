@@ -108,7 +108,7 @@ typedef struct pli_topology_ops {
     bool (*overlaps)(const plait_table *table);
     /** What filters keep of this worker's updates: state/rest.h. rest_out is empty, and has what is there after an
      *  error, too. NULL: nothing is ever kept. */
-    plait_status (*rest_take)(const plait_table *table, struct pli_rest *rest_out);
+    plait_status (*rest_take)(plait_table *table, struct pli_rest *rest_out);
     plait_status (*rest_add)(plait_table *table, const struct pli_rest *rest);
     void (*rest_forget)(plait_table *table);
     /** All rows of the table, if the worker holds them itself and they are the same on all workers: a checkpoint takes
@@ -321,7 +321,7 @@ plait_status pli_served_send_kept(plait_job *job, plait_error *err);
 plait_status pli_served_call(plait_table *const *tables, int32_t n, const struct pli_function_call *call, void *answer,
                              plait_error *err);
 /* served_rest.c */
-plait_status pli_served_rest_take(const plait_table *table, struct pli_rest *rest_out);
+plait_status pli_served_rest_take(plait_table *table, struct pli_rest *rest_out);
 plait_status pli_served_rest_add(plait_table *table, const struct pli_rest *rest);
 void         pli_served_rest_forget(plait_table *table);
 plait_status pli_served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,

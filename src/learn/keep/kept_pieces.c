@@ -63,9 +63,6 @@ typedef struct wanted {
     plait_error           *err;
 } wanted;
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static plait_status not_there(const wanted *w) {
     return pli_fail(w->err, PLAIT_EMISMATCH,
                     "%s/%s: the pieces of %s.%s are not those of a table of %" PRId64 " x %" PRId64 " values",
@@ -94,8 +91,8 @@ static plait_status put_row(wanted *w, int64_t row, int64_t col, int64_t n, cons
 
 /* Takes what a piece has of them. */
 static plait_status take(wanted *w, const pli_kept_piece *p) {
-    const int64_t row = most(w->row0, p->row0), rows = least(w->row0 + w->rows, p->row0 + p->rows) - row;
-    const int64_t col = most(w->col0, p->col0), cols = least(w->col0 + w->cols, p->col0 + p->cols) - col;
+    const int64_t row = pli_greater(w->row0, p->row0), rows = pli_lesser(w->row0 + w->rows, p->row0 + p->rows) - row;
+    const int64_t col = pli_greater(w->col0, p->col0), cols = pli_lesser(w->col0 + w->cols, p->col0 + p->cols) - col;
     const int64_t row_bytes = (w->numbers ? 1 : p->cols) * w->cell;
     char          name[PLI_CHECKPOINT_NAME];
     if (rows <= 0 || cols <= 0) return PLAIT_OK;

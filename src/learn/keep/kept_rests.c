@@ -9,7 +9,7 @@
 
 /* --- taking ------------------------------------------------------------------------------------------------------- */
 
-plait_status pli_kept_rest_take(const plait_table *table, pli_kept_rest *out, plait_error *err) {
+plait_status pli_kept_rest_take(plait_table *table, pli_kept_rest *out, plait_error *err) {
     pli_kept_name(table, out->name);
     out->worker = pli_job_me(table->job);
     return pli_rest_take(table, &out->rest, err);
@@ -79,8 +79,6 @@ static plait_status not_this(const giving *g, const char *tensor) {
 
 static plait_status read(const giving *g, const pli_checkpoint_tensor *tensor, const pli_checkpoint_tensor *keys,
                          pli_rest *rest) {
-    *rest = (pli_rest){ .type = strcmp(tensor->type, "F64") == 0 ? PLAIT_F64 : PLAIT_F32, .n = tensor->shape[0],
-                        .cols = tensor->dims > 1 ? tensor->shape[1] : 1 };
     rest->values = pli_array((size_t)rest->n, (size_t)pli_checkpoint_row_bytes(tensor));
     rest->keys = keys != NULL ? pli_array((size_t)rest->n, sizeof *rest->keys) : NULL;
     if (rest->values == NULL || (keys != NULL && rest->keys == NULL))
@@ -93,7 +91,7 @@ static plait_status give(const giving *g, const pli_checkpoint_tensor *tensor, i
     const bool                   sparse = g->table->spec.keyed;
     const pli_checkpoint_tensor *keys = NULL;
     char                         name[PLI_CHECKPOINT_NAME];
-    pli_rest                     rest = { 0 };
+    pli_rest                     rest;
     if (strcmp(tensor->type, "F32") != 0 && strcmp(tensor->type, "F64") != 0) return not_this(g, tensor->name);
     if (sparse) {
         snprintf(name, sizeof name, "%s." KEYS "%d", g->kept, (int)worker);
@@ -101,8 +99,11 @@ static plait_status give(const giving *g, const pli_checkpoint_tensor *tensor, i
         if (keys == NULL || strcmp(keys->type, "U64") != 0 || keys->dims != 1 || keys->shape[0] != tensor->shape[0])
             return not_this(g, name);
     }
-    if (g->looks) return PLAIT_OK;
-    plait_status status = read(g, tensor, keys, &rest);
+    rest = (pli_rest){ .type = strcmp(tensor->type, "F64") == 0 ? PLAIT_F64 : PLAIT_F32, .n = tensor->shape[0],
+                       .cols = tensor->dims > 1 ? tensor->shape[1] : 1 };
+    plait_status status = pli_rest_add(g->table, &rest, g->err); /* does it fit? */
+    if (g->looks || status < 0) return status;
+    status = read(g, tensor, keys, &rest);
     if (status >= 0) status = pli_rest_add(g->table, &rest, g->err);
     pli_rest_free(&rest);
     return status;

@@ -17,7 +17,7 @@ typedef struct pli_kept_rest {
 } pli_kept_rest;
 
 /** Takes this worker's: pli_rest_take. The caller frees out->rest, and an error leaves it empty. */
-plait_status pli_kept_rest_take(const plait_table *table, pli_kept_rest *out, plait_error *err);
+plait_status pli_kept_rest_take(plait_table *table, pli_kept_rest *out, plait_error *err);
 /** Adds its tensors to this worker's part; none if nothing is kept. */
 void pli_kept_rest_plan(const pli_kept_rest *kept, pli_part_plan *plan);
 /** Hands over the tensors' bytes in the plan's order, in messages. Errors: ENOMEM. */

@@ -43,12 +43,9 @@ typedef struct moving {
     changed        table[PLI_NET_PARAMS];
     int32_t        n;
     pli_capture   *capture;
-    int64_t        part, row; /* the next row to be handed on: of this part of the capture */
+    pli_capture_place place;
     plait_status   status;
 } moving;
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Both cuts have all of a layer, so a piece that stays as it is has nothing to do with the others. */
 static bool changes(const moving *m, int32_t piece) {
@@ -91,7 +88,8 @@ static plait_status send(const moving *m, int32_t to, const head *h, pli_msg *ms
 static plait_status send_rows(const moving *m, const block *b, int32_t piece, int32_t to, int64_t first, int64_t end) {
     const pli_net_param *then = &m->to->param[piece];
     const bool    numbers = b->array == PLI_STATE_PAID;
-    const int64_t col = most(b->col0, then->col0), cols = least(b->col0 + b->cols, then->col0 + then->cols) - col;
+    const int64_t col = pli_greater(b->col0, then->col0);
+    const int64_t cols = pli_lesser(b->col0 + b->cols, then->col0 + then->cols) - col;
     const int64_t stride = (numbers ? 1 : b->cols) * b->cell, bytes = (numbers ? 1 : cols) * b->cell;
     if (first >= end || cols <= 0) return PLAIT_OK;
     const head h = { .piece = piece, .array = b->array, .row = first - then->row0, .rows = end - first,
@@ -111,34 +109,25 @@ static plait_status give_block(const moving *m, const block *b) {
         for (int32_t member = 0; member < m->replicas; member++) {
             int64_t first, end;
             rows_of(m, b->table, b->of, member, &first, &end);
-            first = most(most(first, then->row0), b->row0);
-            end = least(least(end, then->row0 + then->rows), b->row0 + b->rows);
+            first = pli_greater(pli_greater(first, then->row0), b->row0);
+            end = pli_lesser(pli_lesser(end, then->row0 + then->rows), b->row0 + b->rows);
             PLI_TRY(send_rows(m, b, p, pli_stages_of(stages, p) * m->replicas + member, first, end));
         }
     }
     return PLAIT_OK;
 }
 
-/* The rows that come are of the part that comes next. */
 static void give_rows(void *user, pli_msg *rows) {
     moving               *m = user;
-    int64_t               n;
-    plait_type            type;
-    const pli_state_part *part = pli_capture_parts(m->capture, &n) + m->part;
+    int64_t               first, n;
+    const pli_state_part *part = pli_capture_follow(m->capture, &m->place, rows->head.body_bytes, &first, &n);
     const int32_t         piece = m->table[part->table].piece;
     const pli_net_param  *now = &m->from->param[piece];
-    const plait_table    *table = pli_net_fit_of(m->run)->table[piece];
-    const int64_t         row_bytes = pli_state_bytes(table, part->array, &type);
-    const block b = { .table = table, .bytes = pli_msg_body(rows), .of = now->of, .array = part->array,
-                      .row0 = now->row0 + part->first + m->row, .rows = (int64_t)rows->head.body_bytes / row_bytes,
-                      .col0 = now->col0, .cols = now->cols,
+    const int64_t         row_bytes = (int64_t)rows->head.body_bytes / n;
+    const block b = { .table = pli_net_fit_of(m->run)->table[piece], .bytes = pli_msg_body(rows), .of = now->of,
+                      .array = part->array, .row0 = now->row0 + first, .rows = n, .col0 = now->col0, .cols = now->cols,
                       .cell = part->array == PLI_STATE_PAID ? row_bytes : row_bytes / now->cols };
     if (m->status >= 0) m->status = give_block(m, &b);
-    m->row += b.rows;
-    if (m->row == part->rows) {
-        m->part++;
-        m->row = 0;
-    }
     pli_msg_free(&rows);
 }
 
@@ -174,8 +163,8 @@ static plait_status make(const moving *m, changed *t) {
     PLI_TRY(pli_net_make_table(m->run, t->piece));
     t->table = pli_net_fit_of(m->run)->table[t->piece];
     rows_of(m, t->table, then->of, m->me, &first, &end);
-    t->first = most(first - then->row0, 0);
-    t->rows = most(least(end - then->row0, then->rows) - t->first, 0);
+    t->first = pli_greater(first - then->row0, 0);
+    t->rows = pli_greater(pli_lesser(end - then->row0, then->rows) - t->first, 0);
     const int32_t n = pli_state_arrays(t->table, arrays);
     for (int32_t i = 0; t->rows > 0 && i < n; i++) {
         plait_type    type;

@@ -28,7 +28,7 @@ typedef struct giving {
     const pli_handed *table;
     int32_t           ranks, me;
     pli_capture      *capture;
-    int64_t           part, row; /* the next row to be handed on: of this part of the capture */
+    pli_capture_place place;
     plait_status      status;
     plait_error      *err;
 } giving;
@@ -46,24 +46,17 @@ static plait_status send_to_all(const giving *g, int32_t first, const head *h, c
     return PLAIT_OK;
 }
 
-/* Each piece is of the part that comes next. */
 static void give_rows(void *user, pli_msg *rows) {
     giving               *g = user;
-    int64_t               n;
-    plait_type            type;
-    const pli_state_part *part = pli_capture_parts(g->capture, &n) + g->part;
-    const pli_handed     *t = &g->table[part->table];
     const size_t          bytes = (size_t)rows->head.body_bytes;
-    const head h = { .number = t->number, .array = part->array, .first = part->first + g->row,
-                     .rows = (int64_t)bytes / pli_state_bytes(t->table, part->array, &type) };
+    head                  h;
+    const pli_state_part *part = pli_capture_follow(g->capture, &g->place, bytes, &h.first, &h.rows);
+    const pli_handed     *t = &g->table[part->table];
+    h.number = t->number;
+    h.array = part->array;
     if (g->status >= 0)
         g->status = pli_state_is_copied(t->table) ? send_to_all(g, t->first, &h, pli_msg_body(rows), bytes)
                                                   : send_one(g, t->first + g->me, &h, pli_msg_body(rows), bytes);
-    g->row += h.rows;
-    if (g->row == part->rows) {
-        g->part++;
-        g->row = 0;
-    }
     pli_msg_free(&rows);
 }
 

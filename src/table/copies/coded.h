@@ -124,7 +124,8 @@ plait_status pli_coded_take_sum(pli_coded *coded, int32_t stripe, int64_t clock,
 /** Copies what this worker keeps of its own updates, and of the sums of its own stripe, to rest, which is empty and
  *  has what is there after an error, too. Errors: ENOMEM. */
 plait_status pli_coded_rest(const pli_coded *coded, pli_rest *rest);
-/** Adds it to what is kept, wherever the stripes lie now. Errors: EMISMATCH, ENOMEM. */
+/** Adds it to what is kept, wherever the stripes lie now; values NULL: only looks whether it fits. Errors: EMISMATCH,
+ *  ENOMEM. */
 plait_status pli_coded_rest_add(pli_coded *coded, const pli_rest *rest);
 
 /* For tests (dense tables): */

@@ -95,9 +95,9 @@ plait_status pli_coded_rest(const pli_coded *c, pli_rest *rest) {
 plait_status pli_coded_rest_add(pli_coded *c, const pli_rest *rest) {
     if (!c->up[0].feedback) return PLAIT_OK;
     const int64_t cols = c->spec->keyed ? c->cols : c->spec->cols * c->cols;
-    if (rest->type != c->type || rest->cols != cols || (rest->keys != NULL) != c->spec->keyed ||
-        (!c->spec->keyed && rest->n != c->spec->rows))
+    if (rest->type != c->type || rest->cols != cols || (!c->spec->keyed && rest->n != c->spec->rows))
         return PLAIT_EMISMATCH;
+    if (rest->values == NULL) return PLAIT_OK;
     if (!c->spec->keyed) return pli_coded_keep(c, false, rest->values, NULL);
     const plait_part part = { .n = rest->n, .keys = rest->keys, .type = c->type, .cols = c->cols };
     return pli_residual_add(&c->up[0].residual, &part, rest->values);

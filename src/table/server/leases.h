@@ -71,7 +71,7 @@ void pli_book_leave(pli_book *book, int32_t worker);
 /** The worker has died: from this clock on each of its blocks is another's who would be done with it first. Called
  *  before anybody asks at that clock, of a book whose workers are in step. */
 void pli_book_bury(pli_book *book, int32_t worker, int64_t clock);
-/** Who computes a block's share of this clock, if workers are in step; -1: nobody has brought the block. */
+/** The worker that computes a block's share of this clock, if workers are in step; -1: nobody has brought the block. */
 int32_t pli_book_holder(const pli_book *book, int64_t block, int64_t clock);
 
 #endif

@@ -203,6 +203,16 @@ const pli_state_part *pli_capture_parts(const pli_capture *capture, int64_t *n_o
     return capture->part;
 }
 
+const pli_state_part *pli_capture_follow(const pli_capture *capture, pli_capture_place *place, uint64_t bytes,
+                                         int64_t *first_out, int64_t *rows_out) {
+    const pli_state_part *part = &capture->part[place->part];
+    *first_out = part->first + place->row;
+    *rows_out = (int64_t)bytes / pli_state_row_bytes(&capture->table[part->table]->spec, part->array);
+    place->row += *rows_out;
+    if (place->row == part->rows) *place = (pli_capture_place){ .part = place->part + 1 };
+    return part;
+}
+
 int64_t pli_capture_units(const pli_capture *capture, int32_t table) { return capture->units[table]; }
 
 /* --- pieces ----------------------------------------------------------------------------------------------- */

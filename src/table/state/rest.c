@@ -11,7 +11,7 @@ bool pli_rest_is_kept(const plait_table *table) {
            (pli_filters_have(&list, PLAIT_ROUNDED) || pli_filters_have(&list, PLAIT_KEPT_BACK));
 }
 
-plait_status pli_rest_take(const plait_table *table, pli_rest *rest_out, plait_error *err) {
+plait_status pli_rest_take(plait_table *table, pli_rest *rest_out, plait_error *err) {
     *rest_out = (pli_rest){ 0 };
     plait_status status = table->ops->rest_take != NULL ? table->ops->rest_take(table, rest_out) : PLAIT_OK;
     if (status >= 0) return PLAIT_OK;
@@ -26,7 +26,7 @@ void pli_rest_free(pli_rest *rest) {
 }
 
 plait_status pli_rest_add(plait_table *table, const pli_rest *rest, plait_error *err) {
-    if (table->ops->rest_add == NULL || rest->values == NULL || rest->n == 0) return PLAIT_OK;
+    if (table->ops->rest_add == NULL) return PLAIT_OK;
     const plait_status status = table->ops->rest_add(table, rest);
     if (status >= 0) return PLAIT_OK;
     return pli_fail(err, status,

@@ -26,10 +26,10 @@ typedef struct pli_rest {
 /** Do the table's filters keep what does not travel? */
 bool pli_rest_is_kept(const plait_table *table);
 /** Copies what is kept. Called behind a barrier, before the worker updates anything. Errors: ENOMEM. Not collective. */
-plait_status pli_rest_take(const plait_table *table, pli_rest *rest_out, plait_error *err);
+plait_status pli_rest_take(plait_table *table, pli_rest *rest_out, plait_error *err);
 void         pli_rest_free(pli_rest *rest);
-/** Adds rows to what is kept. A table whose filters keep nothing ignores them. Errors: EMISMATCH they are not of
- *  such a table; ENOMEM. */
+/** Adds rows to what is kept; values NULL: only looks whether such rows fit. A table whose filters keep nothing ignores
+ *  them. keys are those of a sparse table. Errors: EMISMATCH they are not of such a table; ENOMEM. */
 plait_status pli_rest_add(plait_table *table, const pli_rest *rest, plait_error *err);
 /** Forgets what is kept. */
 void pli_rest_forget(plait_table *table);

@@ -58,6 +58,15 @@ typedef struct pli_state_part {
 plait_status pli_capture_begin(plait_job *job, int32_t n, plait_table *const *tables, pli_capture **capture_out,
                                plait_error *err);
 const pli_state_part *pli_capture_parts(const pli_capture *capture, int64_t *n_out);
+
+/* The place in the parts from which the next rows come; zeros at first. */
+typedef struct pli_capture_place {
+    int64_t part, row;
+} pli_capture_place;
+/** The part that rows of so many bytes are of, which the capture hands on next; *first_out, *rows_out: which of the
+ *  table's rows they are. The place moves behind them. */
+const pli_state_part *pli_capture_follow(const pli_capture *capture, pli_capture_place *place, uint64_t bytes,
+                                         int64_t *first_out, int64_t *rows_out);
 /** Up to where lazy penalties go in table i of the list. */
 int64_t pli_capture_units(const pli_capture *capture, int32_t table);
 

@@ -270,7 +270,7 @@ static plait_status mirror_zero(plait_table *table, int64_t number, plait_error 
                : pli_fail(err, PLAIT_ENOMEM, "no memory to zero table %s", table->spec.name);
 }
 
-static plait_status mirror_rest_take(const plait_table *table, pli_rest *rest_out) {
+static plait_status mirror_rest_take(plait_table *table, pli_rest *rest_out) {
     const pli_coded *coded = pli_mirror_of(table)->coded;
     return coded != NULL ? pli_coded_rest(coded, rest_out) : PLAIT_OK;
 }

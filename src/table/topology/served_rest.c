@@ -48,9 +48,9 @@ static plait_status add_rest(pli_client_table *table, const pli_rest *rest) {
     const pli_spec *spec = &table->spec;
     if (table->chain == NULL || spec->placement.shards == 0 || !table->chain[0].feedback) return PLAIT_OK;
     const pli_residual *first = &table->chain[0].residual;
-    if (rest->type != first->type || rest->cols != first->cols || (rest->keys != NULL) != spec->keyed ||
-        (!spec->keyed && rest->n != spec->rows))
+    if (rest->type != first->type || rest->cols != first->cols || (!spec->keyed && rest->n != spec->rows))
         return PLAIT_EMISMATCH;
+    if (rest->values == NULL) return PLAIT_OK;
     if (spec->keyed) return add_rows(table, rest, first->row_bytes);
     for (int32_t i = 0; i < spec->placement.shards; i++) {
         pli_residual    *of = &table->chain[i].residual;
@@ -60,28 +60,22 @@ static plait_status add_rest(pli_client_table *table, const pli_rest *rest) {
     return PLAIT_OK;
 }
 
-plait_status pli_served_rest_take(const plait_table *table, pli_rest *rest_out) {
-    uint64_t now_ns;
-    pli_out  out;
+/* In the machine: takes what is kept, adds to it, or (both NULL) forgets it. */
+static plait_status enter(plait_table *table, pli_rest *taken, const pli_rest *added) {
+    pli_client_table *served = pli_served_of(table);
+    plait_status      status = PLAIT_OK;
+    uint64_t          now_ns;
+    pli_out           out;
     pli_port_enter(table->job->client_port, &now_ns, &out);
-    const plait_status status = copy_rest(pli_served_of(table), rest_out);
+    if (taken != NULL) status = copy_rest(served, taken);
+    else if (added != NULL) status = add_rest(served, added);
+    else pli_client_forget_rest(served);
     pli_port_leave(table->job->client_port, &out);
     return status;
 }
 
-plait_status pli_served_rest_add(plait_table *table, const pli_rest *rest) {
-    uint64_t now_ns;
-    pli_out  out;
-    pli_port_enter(table->job->client_port, &now_ns, &out);
-    const plait_status status = add_rest(pli_served_of(table), rest);
-    pli_port_leave(table->job->client_port, &out);
-    return status;
-}
+plait_status pli_served_rest_take(plait_table *table, pli_rest *rest_out) { return enter(table, rest_out, NULL); }
 
-void pli_served_rest_forget(plait_table *table) {
-    uint64_t now_ns;
-    pli_out  out;
-    pli_port_enter(table->job->client_port, &now_ns, &out);
-    pli_client_forget_rest(pli_served_of(table));
-    pli_port_leave(table->job->client_port, &out);
-}
+plait_status pli_served_rest_add(plait_table *table, const pli_rest *rest) { return enter(table, NULL, rest); }
+
+void pli_served_rest_forget(plait_table *table) { (void)enter(table, NULL, NULL); }
