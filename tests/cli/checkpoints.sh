@@ -123,6 +123,7 @@ alike --data few --epochs 2 --batch 20 --workers 2 --topology ps --filter topk:0
 alike --data few --epochs 2 --batch 20 --workers 3 --topology ps --filter key-cache,onebit --optimizer ftrl --hash-bits 14
 alike --data few --epochs 2 --batch 20 --workers 3 --topology allreduce --filter topk:0.1,onebit
 alike --data few --epochs 2 --batch 20 --workers 4 --topology ps --filter topk:0.1 --model mlp --layers 6 --columns 2
+exits 2 "was made with '--filter topk:0.1', but this run has 'no --filter'" nofilter train --data few --epochs 2 --batch 20 --workers 4 --topology ps --model mlp --layers 6 --columns 2 --resume d
 gzip -dc "$data/digits/digits.csv.gz" | head -n 200 >digits.csv
 alike --data digits.csv --label 65 --model cnn --layers 2,3,4 --epochs 2 --batch 20 --workers 2 --topology allreduce
 tr 'a-z' 'b-za' <"$PLAIT_SOURCE_DIR/README.md" | head -c 3000 >text

@@ -173,15 +173,37 @@ static void line_of(const char *text, int64_t i, char *line, size_t bytes) {
     snprintf(line, bytes, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-/* An option as a message shows it: not as a number that stands for the default, and not as nothing. */
-static void show_option(char *line, size_t bytes) {
-    const size_t length = strlen(line), name = strcspn(line, " ");
-    char         shown[200];
-    if (length > 4 && strcmp(line + length - 4, " nan") == 0)
-        snprintf(shown, sizeof shown, "no %.*s", (int)(name < 100 ? name : 100), line);
-    else
-        snprintf(shown, sizeof shown, "%s", length > 0 ? line : "nothing more");
+/* How long the name is with which a line begins. */
+static size_t name_of(const char *line) { return strcspn(line, " "); }
+
+/* Has some line of the text the name of this one? */
+static bool is_named(const char *text, const char *line) {
+    const size_t name = name_of(line);
+    for (; *text != '\0'; text += strcspn(text, "\n"), text += *text == '\n')
+        if (strncmp(text, line, name) == 0 && (text[name] == ' ' || text[name] == '\n')) return true;
+    return false;
+}
+
+/* Says that there is no such option. from may be the line itself. */
+static void say_none(char *line, size_t bytes, const char *from) {
+    const size_t name = name_of(from);
+    char         shown[110];
+    snprintf(shown, sizeof shown, "no %.*s", (int)(name < 100 ? name : 100), from);
     snprintf(line, bytes, "%s", shown);
+}
+
+/* An option as a message shows it: not as a number that stands for the default. */
+static void show_option(char *line, size_t bytes) {
+    const size_t length = strlen(line);
+    if (length > 4 && strcmp(line + length - 4, " nan") == 0) say_none(line, bytes, line);
+}
+
+/* The first lines that differ may be of two options, of which one of the runs has but one. */
+static void show_pair(const char *was, const char *now, char *was_line, char *now_line, size_t bytes) {
+    if (was_line[0] != '\0' && !is_named(now, was_line)) say_none(now_line, bytes, was_line);
+    else if (now_line[0] != '\0' && !is_named(was, now_line)) say_none(was_line, bytes, now_line);
+    show_option(was_line, bytes);
+    show_option(now_line, bytes);
 }
 
 plait_status pli_resume_check(const pli_run *run) {
@@ -196,8 +218,7 @@ plait_status pli_resume_check(const pli_run *run) {
             line_of(r->options, i, was_line, sizeof was_line);
             line_of(now.data, i++, now_line, sizeof now_line);
         } while (strcmp(was_line, now_line) == 0 && was_line[0] != '\0');
-        show_option(was_line, sizeof was_line);
-        show_option(now_line, sizeof now_line);
+        show_pair(r->options, now.data, was_line, now_line, sizeof was_line);
         status = pli_fail(run->err, PLAIT_EREFUSED,
                           "%s/%s was made with '%s', but this run has '%s'; to resume it give the same options, or "
                           "start from its weights by --init-model",
