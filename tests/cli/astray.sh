@@ -34,6 +34,10 @@ for setting in adagrad/ps/async adagrad/gossip:ring/async sgd/gossip:ring/async 
     [ $is = silent ] || grep -q -- "; take --consistency $remedy, or more --epochs$" gap.err ||
         fail "$setting: the remedy is not $remedy: $(grep warning gap.err)"
     [ $is = told ] && told=$((told + 1)) || silent=$((silent + 1))
+    times=$(sed -n 's/.*warning: the objective is \([0-9.]*\) times.*/\1/p' gap.err)
+    [ $is = silent ] || awk -v times="$times" -v x="$(field gap objective)" -v best="$(field best objective)" \
+        'BEGIN { exit !(times <= 1.01 * x / best && times - 1 >= (x / best - 1) / 8) }' ||
+        fail "$setting: said to be $times times the least, at $(field gap objective), where $(field best objective) is the least"
     awk -v is=$is -v x="$(field gap objective)" -v best="$(field best objective)" \
         'BEGIN { exit is == "told" ? x < 1.01 * best : x > 1.05 * best }' ||
         fail "$setting: $is, at an objective of $(field gap objective) where $(field best objective) is the least"

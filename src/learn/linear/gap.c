@@ -5,15 +5,21 @@
  * "Truncated-Newton algorithms for large-scale unconstrained optimization", Math. Programming 26, 1983; Nocedal and
  * Wright, "Numerical Optimization", 2006, algorithm 7.1). A product with the Hessian is a difference of two gradients.
  * The objective at the end of the step is then measured on all rows, so what it lies lower is certain, however bad the
- * quadratic model was. */
+ * quadratic model was. It is bad far from the optimum: where a logistic loss is flat, the full step overshoots. So shorter
+ * steps are tried as well, and where the objective fell by much less than the model foretold, another step follows from
+ * there, as in Newton's method with a line search. */
 #include <math.h>
 #include <string.h>
 
 #include "learn/linear/fit.h"
 
 /* More weights than VALUES_MAX would take too much memory. A run of fewer epochs than EPOCHS_MIN is shorter than the
- * passes here, which are as many as half its epochs, within bounds. TRIES are kept for the end. */
-enum { VALUES_MAX = 1 << 20, EPOCHS_MIN = 8, PASSES_MIN = 10, PASSES_MAX = 16, TRIES = 2, VECTORS = 7 };
+ * passes here, which are as many as half its epochs, within bounds. As a rule FIXED of them are not products with the
+ * Hessian. Where the quadratic model is bad, up to ROUNDS steps are made, each of which is cut short up to TRIES times. */
+enum { VALUES_MAX = 1 << 20, EPOCHS_MIN = 8, PASSES_MIN = 10, PASSES_MAX = 16, FIXED = 4, TRIES = 5, ROUNDS = 4, VECTORS = 7 };
+
+/* A step that gains less than this share of what the model foretold shows that the model is bad. */
+static const double GOOD_SHARE = 0.25;
 
 typedef struct gap {
     pli_run           *run;
@@ -22,7 +28,7 @@ typedef struct gap {
     pli_batches       *batches;
     pli_batch          batch;
     int64_t            features, k, n; /* n = (features + 1) k: the weights, then the intercepts */
-    int32_t            passes;         /* still to spend */
+    int32_t            products;       /* with the Hessian, for one step */
     double            *memory;
     double            *at, *g, *step, *residual, *direction, *product, *metric; /* [n] each */
 } gap;
@@ -39,7 +45,6 @@ static plait_status evaluate(gap *p, const double *x, double *objective_out, dou
     const int64_t  w = p->features * p->k;
     pli_total      total = { 0 };
     pli_sums       sums;
-    p->passes--;
     pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * p->k));
     PLI_TRY(pli_gradient_run(&p->gradient, &(pli_weights){ .f64 = x, .bias = x + w }, p->features, &p->batch, NULL,
                              NULL, run->err));
@@ -61,7 +66,6 @@ static plait_status measure_metric(gap *p) {
     const int64_t  w = p->features * p->k;
     const double   curvature = p->linear->goal.loss->curvature;
     double         most = 0;
-    p->passes--;
     pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)run->own_entries);
     PLI_TRY(pli_gradient_squares(&p->gradient, p->features, &p->batch, run->err));
     if (w > 0) memcpy(p->metric, p->gradient.sum, (size_t)w * sizeof *p->metric);
@@ -94,13 +98,15 @@ static plait_status multiply(gap *p, double *aside) {
     return PLAIT_OK;
 }
 
-/* step := about -H^-1 g, by conjugate gradients. They end when a step adds little, or few passes are left. */
-static plait_status find_step(gap *p, double *aside) {
+/* step := about -H^-1 g, by conjugate gradients. They end when a step adds little, or there are enough products.
+ * *foretold: by how much the quadratic model falls. */
+static plait_status find_step(gap *p, double *aside, double *foretold) {
     double gained = 0;
     for (int64_t i = 0; i < p->n; i++) p->residual[i] = -p->g[i];
     double rz = precondition(p);
+    memset(p->step, 0, (size_t)p->n * sizeof *p->step);
     memcpy(p->direction, p->product, (size_t)p->n * sizeof *p->direction);
-    while (p->passes > TRIES && rz > 0 && isfinite(rz)) {
+    for (int32_t made = 0; made < p->products && rz > 0 && isfinite(rz); made++) {
         PLI_TRY(multiply(p, aside));
         const double bend = dot(p->n, p->direction, p->product), alpha = rz / bend;
         if (!(bend > 0) || !isfinite(alpha)) break;
@@ -112,19 +118,22 @@ static plait_status find_step(gap *p, double *aside) {
         rz = precondition(p);
         for (int64_t i = 0; i < p->n; i++) p->direction[i] = p->product[i] + rz / before * p->direction[i];
     }
+    *foretold = gained / 2;
     return PLAIT_OK;
 }
 
-/* The least objective at the ends of some steps, or that of the beginning. */
-static plait_status try_steps(gap *p, double *aside, double *least) {
-    for (double share = 1; p->passes > 0; share /= 4) {
+/* Moves to the end of the step, or of a shorter one, if the objective is less there; else at stays as it is. */
+static plait_status take_step(gap *p, double *aside, double *objective) {
+    double share = 1;
+    for (int32_t i = 0; i < TRIES; i++, share /= 4) {
         double now;
-        for (int64_t i = 0; i < p->n; i++) aside[i] = p->at[i] + share * p->step[i];
+        for (int64_t j = 0; j < p->n; j++) aside[j] = p->at[j] + share * p->step[j];
         PLI_TRY(evaluate(p, aside, &now, p->product));
-        if (isfinite(now) && now < *least) {
-            *least = now;
-            return PLAIT_OK;
-        }
+        if (!isfinite(now) || now >= *objective) continue;
+        *objective = now;
+        memcpy(p->at, aside, (size_t)p->n * sizeof *p->at);
+        memcpy(p->g, p->product, (size_t)p->n * sizeof *p->g);
+        break;
     }
     return PLAIT_OK;
 }
@@ -144,12 +153,17 @@ static plait_status begin(gap *p, const pli_solution *solution) {
 }
 
 static plait_status measure(gap *p, double *gap_out) {
-    double *aside = p->memory + VECTORS * p->n, objective, least;
+    double *aside = p->memory + VECTORS * p->n, objective, least, foretold = 0;
     PLI_TRY(evaluate(p, p->at, &objective, p->g));
     least = objective;
     PLI_TRY(measure_metric(p));
-    PLI_TRY(find_step(p, aside));
-    PLI_TRY(try_steps(p, aside, &least));
+    for (int32_t round = 0; round < ROUNDS; round++) {
+        const double before = least;
+        PLI_TRY(find_step(p, aside, &foretold));
+        if (!(foretold > 0)) break;
+        PLI_TRY(take_step(p, aside, &least));
+        if (least == before || before - least >= GOOD_SHARE * foretold) break;
+    }
     *gap_out = (objective - least) / fabs(least);
     return PLAIT_OK;
 }
@@ -162,7 +176,7 @@ plait_status pli_linear_gap(pli_run *run, const pli_solution *solution, double *
     if (solution->key != NULL || run->l1 > 0 || p.features > VALUES_MAX / p.k - 1) return PLAIT_OK;
     PLI_TRY(plait_comm_allreduce(run->comm, &epochs, 1, PLAIT_F64, PLAIT_MIN));
     if (epochs < EPOCHS_MIN) return PLAIT_OK;
-    p.passes = (int32_t)fmax(PASSES_MIN, fmin(epochs / 2, PASSES_MAX));
+    p.products = (int32_t)fmax(PASSES_MIN, fmin(epochs / 2, PASSES_MAX)) - FIXED;
     p.n = (p.features + 1) * p.k;
     plait_status status = begin(&p, solution);
     if (status == PLAIT_OK) status = measure(&p, gap_out);
