@@ -5,9 +5,9 @@
  * "Truncated-Newton algorithms for large-scale unconstrained optimization", Math. Programming 26, 1983; Nocedal and
  * Wright, "Numerical Optimization", 2006, algorithm 7.1). A product with the Hessian is a difference of two gradients.
  * The objective at the end of the step is then measured on all rows, so what it lies lower is certain, however bad the
- * quadratic model was. It is bad far from the optimum: where a logistic loss is flat, the full step overshoots. So shorter
- * steps are tried as well, and where the objective fell by much less than the model foretold, another step follows from
- * there, as in Newton's method with a line search. */
+ * quadratic model was. It is bad far from the optimum: where a logistic loss is flat, the full step overshoots. So
+ * shorter steps are tried as well, and where the objective fell by much less than the model foretold, another step
+ * follows from there, as in Newton's method with a line search. */
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +15,9 @@
 
 /* More weights than VALUES_MAX would take too much memory. A run of fewer epochs than EPOCHS_MIN is shorter than the
  * passes here, which are as many as half its epochs, within bounds. As a rule FIXED of them are not products with the
- * Hessian. Where the quadratic model is bad, up to ROUNDS steps are made, each of which is cut short up to TRIES times. */
-enum { VALUES_MAX = 1 << 20, EPOCHS_MIN = 8, PASSES_MIN = 10, PASSES_MAX = 16, FIXED = 4, TRIES = 5, ROUNDS = 4, VECTORS = 7 };
+ * Hessian. Where the quadratic model is bad, up to ROUNDS steps are made; each may be cut short TRIES - 1 times. */
+enum { VALUES_MAX = 1 << 20, EPOCHS_MIN = 8, PASSES_MIN = 10, PASSES_MAX = 16, FIXED = 4, TRIES = 5, ROUNDS = 4 };
+enum { VECTORS = 7 };
 
 /* A step that gains less than this share of what the model foretold shows that the model is bad. */
 static const double GOOD_SHARE = 0.25;
