@@ -128,3 +128,13 @@ void pli_keymap_keys(const pli_keymap *map, uint64_t *keys) {
         if (map->slot[i].row_plus_1 != 0) keys[map->slot[i].row_plus_1 - 1] = map->slot[i].key;
     }
 }
+
+bool pli_keymap_keys_within(const pli_keymap *map, uint64_t *at, uint64_t slots, int64_t first, int64_t n,
+                            uint64_t *keys) {
+    const uint64_t all = map->slot == NULL ? 0 : map->mask + 1, end = all - *at < slots ? all : *at + slots;
+    for (; *at < end; ++*at) {
+        const int64_t row = (int64_t)map->slot[*at].row_plus_1 - 1 - first;
+        if (row >= 0 && row < n) keys[row] = map->slot[*at].key;
+    }
+    return *at == all;
+}

@@ -27,5 +27,9 @@ void pli_keymap_find_all(const pli_keymap *map, int64_t n, const uint64_t *keys,
 bool pli_keymap_add_all(pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows);
 /** keys [map->n] receives the key of each row, in the order of rows. */
 void pli_keymap_keys(const pli_keymap *map, uint64_t *keys);
+/** The same for rows first .. first + n - 1 alone (keys [n]), as far as they lie in `slots` slots from *at on, which
+ *  moves behind them. false: slots are left. A map that has grown (mask) in between is looked through anew. */
+bool pli_keymap_keys_within(const pli_keymap *map, uint64_t *at, uint64_t slots, int64_t first, int64_t n,
+                            uint64_t *keys);
 
 #endif

@@ -111,7 +111,7 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
 bool pli_replicas_hold(pli_server *server, pli_msg *msg) {
     pli_replicas *c = server->replicas;
     if (c == NULL || !c->serves || !pli_server_logs_all(server) || (c->first == NULL && c->held == NULL)) return false;
-    msg->note = c->first == NULL ? 0 : c->tx.next - 1;
+    msg->note = c->first == NULL ? 0 : c->awaited;
     msg->next = NULL;
     *c->held_last = msg;
     c->held_last = &msg->next;
@@ -161,7 +161,14 @@ static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli
     return pli_tx_send(&server->replicas->tx, now_ns, msg, out);
 }
 
+void pli_replicas_say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    if (msg != NULL && send_to_other(server, now_ns, msg, out)) return;
+    pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
+    pli_msg_free(&msg);
+}
+
 void pli_replicas_await(pli_replicas *replicas, pli_entry *entry) {
+    replicas->awaited = entry->number;
     *replicas->last = entry;
     replicas->last = &entry->next;
 }
@@ -187,7 +194,7 @@ void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
         return;
     }
     if (well) entry->number = c->tx.next;
-    if (well) entry->told = pli_replicas_tells(server, msg);
+    if (well) entry->told = !c->making && pli_replicas_tells(server, msg);
     if (well && send_to_other(server, now_ns, msg, out)) {
         pli_replicas_await(c, entry);
         return;

@@ -130,6 +130,8 @@ static inline int32_t pli_replica_place(const pli_layout *layout, int32_t server
 }
 static inline uint16_t pli_replica_port(int32_t place) { return place == 0 ? PLI_PORT_SERVER : PLI_PORT_REPLICA; }
 
+enum { PLI_SLICES_AHEAD = 2 }; /* slices that a new replica was sent and has not confirmed */
+
 /* An entry of the log that the other replica has not confirmed yet. */
 typedef struct pli_entry {
     struct pli_entry *next;
@@ -166,8 +168,8 @@ typedef struct pli_same {
 typedef struct pli_replicas {
     int32_t    place;
     bool       serves;
-    bool       begun;       /* it has what the log's entries change: they are taken as they come from now on */
-    bool       whole;       /* it has all that the log continues from                                 */
+    bool       begun;       /* it has what the log continues from, but for rows: entries are taken as they come  */
+    bool       whole;       /* it has the rows, too                                                   */
     bool       empty;       /* it will never be whole: the replica that could have made it so is dead */
     bool       over;        /* all workers have said good-bye                                         */
     int32_t    other;       /* rank of the other replica, the other end of the log; -1: there is none (yet) */
@@ -178,6 +180,12 @@ typedef struct pli_replicas {
     pli_tx     tx;    /* the log, in the replica that serves */
     pli_rx     rx;    /* the log, in the replica that does not */
     pli_entry *first, **last; /* not yet confirmed, in order */
+    uint64_t   awaited;       /* the number of the last of them */
+    uint64_t   confirmed;     /* the number of the last entry that the other replica has confirmed */
+    bool       making;        /* the other replica is new, and is not sent all rows yet: see replicas_new.c */
+    uint64_t   begins;        /* the number of the entry with which it has begun: behind it the log goes on */
+    uint64_t   slice[PLI_SLICES_AHEAD]; /* the numbers of the slices that were sent last, each at its own % SLICES_AHEAD */
+    int64_t    slices;                  /* how many were sent */
     uint64_t  *safe;          /* [workers] */
     uint64_t  *in_log;        /* [workers] its messages up to here are in the log, if not yet with the other replica */
     uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
@@ -223,6 +231,8 @@ bool pli_replicas_hold(pli_server *server, pli_msg *msg);
 bool pli_replicas_tells(const pli_server *server, const pli_msg *msg);
 /** The other replica has all entries up to this number, or there is no other replica. */
 void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out);
+/** Sends an entry (taken; NULL: no memory) whose confirmation nobody waits for. */
+void pli_replicas_say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 /** Addresses a message of the log, or its confirmation, to the other replica. */
 void pli_replicas_address(const pli_server *server, pli_msg *msg);
 /** Prepares a SUM that the log has brought; told: the event log knows of it. true: it was kept. */
@@ -253,10 +263,22 @@ void pli_same_viewed(pli_server *server, int32_t worker, int64_t clock, pli_out 
 
 /* replicas_new.c: how a new replica is made, and how a rank becomes one */
 
-/** Sends the state as the log has it, as entries whose confirmation nobody waits for. */
+/** Begins to make a new replica: tells it the state as the log has it, but for rows, which follow by slices. */
 void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out);
-/** Takes one of these entries; after the last one the replica is whole. Errors: EFORMAT, ENOMEM. */
+/** Sends the slices that may go now. Nothing happens where no replica is being made. */
+void pli_replicas_slice(pli_server *server, uint64_t now_ns, pli_out *out);
+/** The new replica is gone. */
+void pli_replicas_stop_making(pli_server *server);
+/** Takes one of the entries that tell the state; after the last one the replica has begun. Errors: EFORMAT, ENOMEM. */
 plait_status pli_replicas_hear(pli_server *server, const pli_msg *entry, plait_error *err);
+/** Takes a slice. Errors: likewise. */
+plait_status pli_replicas_take_slice(pli_server *server, const pli_msg *msg, pli_out *out, plait_error *err);
+/** The last slice is there. Errors: EFORMAT. */
+plait_status pli_replicas_complete(pli_server *server, plait_error *err);
+/** Is it a new replica that is told its tables? Their rows will come by slices. */
+static inline bool pli_replicas_begins(const pli_server *server) {
+    return server->replicas != NULL && !server->replicas->begun;
+}
 
 /** Opens `server` as the replica at that place. Errors: ENOMEM. */
 plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *err);

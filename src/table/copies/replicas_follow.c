@@ -50,10 +50,19 @@ static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
     } else if (!c->begun) {
         c->sum = sum;
     } else {
-        if (c->whole) pli_raise_copied(server, c->other, c->other_place);
+        pli_raise_copied(server, c->other, c->other_place);
         if (sum != NULL && !pli_replicas_take_sum(server, sum, true, out)) pli_msg_free(&sum);
     }
     pli_msg_free(&msg);
+}
+
+/* Takes what comes behind the beginning of a new replica: its rows, and that they are all there. */
+static void take_rows(pli_server *server, const pli_msg *msg, pli_out *out) {
+    plait_error why = { 0 };
+    const bool  slice = msg->head.kind == PLI_SLICE;
+    pli_out_work(out, PLI_WORK_VALUES, msg->head.body_bytes / 8);
+    if ((slice ? pli_replicas_take_slice(server, msg, out, &why) : pli_replicas_complete(server, &why)) < 0)
+        pli_out_fail(out, why.code, "log of rank %d: %s", msg->head.src, why.text);
 }
 
 static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -91,10 +100,8 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     case PLI_RESTORE:
     case PLI_PUSH:
     case PLI_CLOCK: take_message(server, now_ns, msg, out); return;
-    case PLI_WHOLE:
-        server->replicas->whole = true;
-        pli_raise_copied(server, server->replicas->other, server->replicas->other_place);
-        break;
+    case PLI_SLICE:
+    case PLI_WHOLE: take_rows(server, msg, out); break;
     default:
         pli_out_fail(out, PLAIT_EFORMAT, "log of rank %d: an entry of unknown kind %u", msg->head.src,
                      (unsigned)msg->head.kind);
@@ -153,7 +160,9 @@ static void take_from_copy(pli_server *server, uint64_t now_ns, pli_msg *msg, pl
     pli_replicas *c = server->replicas;
     if (c->serves && msg->head.src == c->other && msg->head.kind == PLI_LOGGED && msg->head.arg64 < c->tx.next) {
         pli_tx_acked(&c->tx, msg->head.arg64);
+        if (msg->head.arg64 > c->confirmed) c->confirmed = msg->head.arg64;
         pli_replicas_release(server, now_ns, msg->head.arg64, out);
+        pli_replicas_slice(server, now_ns, out);
     }
     if (!c->serves && !is_dead(server, msg->head.src) && msg->head.kind != PLI_LOGGED && msg->head.seq > 0) {
         if (msg->head.src != c->other) adopt(server, msg, out);
@@ -226,13 +235,14 @@ static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_entry *waiting = c->first;
     c->first = NULL;
     c->last = &c->first;
+    c->confirmed = 0;
     pli_replicas_tell_all(server, now_ns, out);
-    for (pli_msg *held = c->held; held != NULL; held = held->next) held->note = c->tx.next - 1;
+    for (pli_msg *held = c->held; held != NULL; held = held->next) held->note = c->begins;
     while (waiting != NULL) {
         pli_entry *entry = waiting;
         waiting = entry->next;
         entry->next = NULL;
-        entry->number = c->tx.next - 1;
+        entry->number = c->begins;
         pli_replicas_await(c, entry);
     }
     return true;
@@ -257,7 +267,7 @@ static void await_all(pli_server *server, pli_out *out) {
         return;
     }
     for (int32_t w = 0; w < server->layout.workers; w++) entry->all[w] = safe_by_log(server, w);
-    entry->number = c->tx.next - 1;
+    entry->number = c->begins;
     pli_replicas_await(c, entry);
 }
 
@@ -330,6 +340,7 @@ static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_eve
     if (!c->serves) return;
     c->abandoned = event->kind == PLI_MEMBER_LEFT && !c->over;
     pli_tx_end(&c->tx);
+    pli_replicas_stop_making(server);
     if (c->abandoned) return;
     tell_again(server, out);
     if (!make_copy(server, now_ns, out)) pli_replicas_release(server, now_ns, UINT64_MAX, out);

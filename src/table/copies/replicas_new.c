@@ -9,41 +9,18 @@
 
 /* --- telling ------------------------------------------------------------------------------------------------------ */
 
-/* Sends an entry. msg NULL: no memory. */
-static void say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_replicas_append(server, now_ns, msg, pli_entry_of(-1, 0), out);
-}
-
 static pli_msg *create_of(const pli_server *server, const pli_server_table *table) {
-    const pli_store *store = &table->shard.store;
-    const size_t     bytes = store->penalty == NULL ? 0 : (size_t)(store->rows * pli_row_bytes(store->spec));
-    const size_t     text = strlen(table->shard.spec.filter), names = text == 0 ? 0 : (size_t)pli_pad8(text + 1);
-    pli_wire_create  create = { .job_hash = server->layout.job_hash, .spec_hash = table->hash, .penalty_bytes = bytes };
-    pli_msg         *msg = pli_msg_new(sizeof create + pli_pad8(bytes) + names);
+    const size_t    text = strlen(table->shard.spec.filter), names = text == 0 ? 0 : (size_t)pli_pad8(text + 1);
+    pli_wire_create create = { .job_hash = server->layout.job_hash, .spec_hash = table->hash };
+    pli_msg        *msg = pli_msg_new(sizeof create + names);
     if (msg == NULL) return NULL;
     pli_spec_encode(&table->shard.spec, &create.spec);
-    memset(pli_msg_body(msg), 0, sizeof create + pli_pad8(bytes) + names);
+    memset(pli_msg_body(msg), 0, sizeof create + names);
     memcpy(pli_msg_body(msg), &create, sizeof create);
-    if (bytes > 0) memcpy(pli_at(pli_msg_body(msg), sizeof create), store->penalty, bytes);
-    void *at = pli_at(pli_msg_body(msg), (int64_t)(sizeof create + pli_pad8(bytes)));
+    void *at = pli_at(pli_msg_body(msg), (int64_t)sizeof create);
     if (text > 0) memcpy(at, table->shard.spec.filter, text);
     msg->head.kind = PLI_CREATE;
     msg->head.clock = server->first_clock;
-    return msg;
-}
-
-/* Rows first .. first + n - 1 of an array, by the store's own numbers. */
-static pli_msg *rows_of(const pli_server_table *table, int32_t array, int64_t first, int64_t n, const uint64_t *keys) {
-    const pli_spec *spec = &table->shard.spec;
-    const size_t    key_bytes = keys == NULL ? 0 : (size_t)n * sizeof *keys;
-    pli_wire_state  state = { .table = (uint32_t)spec->id, .array = (uint32_t)array, .n = n };
-    if (keys == NULL) state.first = table->shard.first + first;
-    pli_msg *msg = pli_msg_new(sizeof state + key_bytes + (size_t)(n * pli_state_row_bytes(spec, array)));
-    if (msg == NULL) return NULL;
-    memcpy(pli_msg_body(msg), &state, sizeof state);
-    if (keys != NULL) memcpy(pli_at(pli_msg_body(msg), sizeof state), keys + first, key_bytes);
-    pli_snap_copy(&table->shard.store, array, first, n, pli_at(pli_msg_body(msg), (int64_t)(sizeof state + key_bytes)));
-    msg->head.kind = PLI_RESTORE;
     return msg;
 }
 
@@ -55,28 +32,6 @@ static pli_msg *units_of(const pli_server_table *table) {
     memcpy(pli_at(pli_msg_body(msg), sizeof state), &table->shard.store.units, sizeof table->shard.store.units);
     msg->head.kind = PLI_RESTORE;
     return msg;
-}
-
-static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_table *table,
-                      pli_out *out) {
-    const pli_store *store = &table->shard.store;
-    const bool       sparse = table->shard.spec.rows == 0;
-    const int64_t    each = pli_snap_piece_rows(&table->shard.spec);
-    uint64_t        *keys = sparse ? pli_array((size_t)store->map.n, sizeof *keys) : NULL;
-    if (sparse && keys == NULL) {
-        say(server, now_ns, NULL, out);
-        return;
-    }
-    if (sparse) pli_keymap_keys(&store->map, keys);
-    for (int32_t a = PLI_STATE_VALUES; a < PLI_STATE_KEYS; a++) {
-        if (pli_state_row_bytes(&table->shard.spec, a) == 0) continue;
-        for (int64_t first = 0; first < store->rows && out->error.code >= 0; first += each) {
-            const int64_t n = store->rows - first < each ? store->rows - first : each;
-            pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(n * table->shard.spec.cols));
-            say(server, now_ns, rows_of(table, a, first, n, keys), out);
-        }
-    }
-    pli_free(keys);
 }
 
 static uint64_t state_of(const pli_replicas *c, size_t worker) {
@@ -150,7 +105,7 @@ static void tell_clock(pli_server *server, uint64_t now_ns, int32_t w, pli_out *
         pli_msg *msg = waiting_of(server, push);
         if (msg != NULL) msg->head.arg64 = pli_log_whose(w, msg->head.seq);
         ended = ended || push->msg->head.kind == PLI_CLOCK;
-        say(server, now_ns, msg, out);
+        pli_replicas_say(server, now_ns, msg, out);
     }
     if (ended || server->replicas->dead[w]) return;
     pli_msg *clock = pli_msg_new(0); /* it had nothing that waits */
@@ -160,24 +115,65 @@ static void tell_clock(pli_server *server, uint64_t now_ns, int32_t w, pli_out *
         /* What the worker has redone since it ended its clock is not logged, so it must send it again. */
         clock->head.arg64 = pli_log_whose(w, server->replicas->in_log[w]);
     }
-    say(server, now_ns, clock, out);
+    pli_replicas_say(server, now_ns, clock, out);
+}
+
+static pli_msg *empty(pli_kind kind) {
+    pli_msg *msg = pli_msg_new(0);
+    if (msg != NULL) msg->head.kind = (uint16_t)kind;
+    return msg;
 }
 
 void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_replicas *c = server->replicas;
     for (int64_t t = 0; t < server->tables; t++) {
-        const pli_server_table *table = server->table[t];
+        pli_server_table *table = server->table[t];
         if (table == NULL) continue;
-        say(server, now_ns, create_of(server, table), out);
-        say(server, now_ns, units_of(table), out);
-        tell_rows(server, now_ns, table, out);
+        pli_replicas_say(server, now_ns, create_of(server, table), out);
+        pli_replicas_say(server, now_ns, units_of(table), out);
+        pli_slices_open(&table->slices);
     }
-    if (server->replicas->sum != NULL) say(server, now_ns, pli_msg_copy(server->replicas->sum), out);
-    say(server, now_ns, whole_of(server), out);
-    if (!has_both(server)) return;
-    for (int32_t w = 0; w < server->layout.workers; w++) tell_clock(server, now_ns, w, out);
-    pli_msg *end = pli_msg_new(0);
-    if (end != NULL) end->head.kind = PLI_WHOLE;
-    say(server, now_ns, end, out);
+    if (server->replicas->sum != NULL) pli_replicas_say(server, now_ns, pli_msg_copy(server->replicas->sum), out);
+    pli_replicas_say(server, now_ns, whole_of(server), out);
+    for (int32_t w = 0; has_both(server) && w < server->layout.workers; w++) tell_clock(server, now_ns, w, out);
+    c->begins = c->tx.next - 1;
+    c->making = true;
+    c->slices = 0;
+    pli_replicas_slice(server, now_ns, out);
+}
+
+/* --- slices ------------------------------------------------------------------------------------------------------- */
+
+static pli_server_table *next_open(const pli_server *server) {
+    for (int64_t t = 0; t < server->tables; t++)
+        if (server->table[t] != NULL && server->table[t]->slices.open) return server->table[t];
+    return NULL;
+}
+
+void pli_replicas_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_replicas *c = server->replicas;
+    while (c->making && !c->over && out->error.code >= 0) {
+        uint64_t *number = &c->slice[c->slices % PLI_SLICES_AHEAD];
+        if (c->slices >= PLI_SLICES_AHEAD && *number > c->confirmed) return;
+        pli_server_table *table = next_open(server);
+        if (table == NULL) {
+            pli_replicas_say(server, now_ns, empty(PLI_WHOLE), out);
+            c->making = false;
+            return;
+        }
+        pli_msg *slice = pli_slices_next(&table->slices, &table->shard);
+        if (slice != NULL) slice->head.clock = server->applied;
+        if (slice != NULL) pli_out_work(out, PLI_WORK_VALUES, slice->head.body_bytes / 8);
+        *number = c->tx.next;
+        c->slices++;
+        pli_replicas_say(server, now_ns, slice, out);
+    }
+}
+
+void pli_replicas_stop_making(pli_server *server) {
+    server->replicas->making = false;
+    for (int64_t t = 0; t < server->tables; t++)
+        if (server->table[t] != NULL) pli_slices_close(&server->table[t]->slices);
 }
 
 /* --- hearing ------------------------------------------------------------------------------------------------------ */
@@ -233,7 +229,6 @@ static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_err
     c->roster.barriers = whole.barriers;
     c->created = (int64_t)whole.created;
     c->begun = true;
-    c->whole = !has_both(server);
     return PLAIT_OK;
 }
 
@@ -246,4 +241,24 @@ plait_status pli_replicas_hear(pli_server *server, const pli_msg *entry, plait_e
         return pli_fail(err, PLAIT_EFORMAT, "an entry of kind %u in the log of shards that are not on this rank",
                         (unsigned)entry->head.kind);
     }
+}
+
+plait_status pli_replicas_take_slice(pli_server *server, const pli_msg *msg, pli_out *out, plait_error *err) {
+    pli_wire_slice slice = { .table = UINT32_MAX };
+    if (!pli_replicas_reach(server, msg->head.clock, out)) return PLAIT_OK; /* out has the error */
+    if (msg->head.body_bytes >= sizeof slice) memcpy(&slice, pli_msg_body(msg), sizeof slice);
+    pli_server_table *table = pli_server_table_of(server, slice.table);
+    if (table == NULL || (pli_server_has_clocks(server) && msg->head.clock != server->applied))
+        return pli_fail(err, PLAIT_EFORMAT, "rows as of clock %lld of table number %u, as of clock %lld are due",
+                        (long long)msg->head.clock, slice.table, (long long)server->applied);
+    return pli_slice_take(&table->shard, msg, err);
+}
+
+plait_status pli_replicas_complete(pli_server *server, plait_error *err) {
+    for (int64_t t = 0; t < server->tables; t++)
+        if (server->table[t] != NULL && pli_store_lacks_rows(&server->table[t]->shard.store))
+            return pli_fail(err, PLAIT_EFORMAT, "table %s: the last of its rows have not come",
+                            server->table[t]->shard.spec.name);
+    server->replicas->whole = true;
+    return PLAIT_OK;
 }

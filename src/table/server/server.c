@@ -58,6 +58,7 @@ void pli_server_drop(pli_server *server, int64_t id) {
     pli_server_table *table = server->table[id];
     if (table == NULL) return;
     pli_server_snap_end(table);
+    pli_slices_close(&table->slices);
     pli_sheet_free(table->shown);
     pli_shard_close(&table->shard);
     pli_policy_destroy(&table->policy);

@@ -24,6 +24,7 @@
 #include "comm/sheet.h"
 #include "table/server/wire.h"
 #include "table/state/shard.h"
+#include "table/state/slice.h"
 
 /* What a job is made of; the same on all ranks. */
 typedef struct pli_layout {
@@ -75,6 +76,7 @@ typedef struct pli_server_table {
     struct pli_snap *snap; /* that is being taken; NULL: none; server_state.c */
     uint64_t   state; /* parts of pushes applied, and zeroings: the version of the shard */
     int64_t    zeros; /* number of the last zeroing                                    */
+    pli_slices slices; /* what a new replica that is being made has of it; replicas_new.c */
     pli_sheet_row *shown; /* what others see of it (shown.h); NULL: nothing            */
 } pli_server_table;
 

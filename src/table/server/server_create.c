@@ -1,6 +1,7 @@
 /* How a server learns of a table: by a CREATE message, which may come again, but only with the same options. */
 #include <string.h>
 
+#include "table/copies/replicas.h"
 #include "table/events.h"
 #include "table/shown.h"
 #include "table/state/values.h"
@@ -68,8 +69,10 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
         goto free_policy;
     }
     const unsigned char *data = (const unsigned char *)(wire + 1);
-    status = pli_shard_open(&table->shard, &spec, shard, table->at_clock, wire->initial_bytes ? data : NULL,
-                            wire->penalty_bytes ? data + pli_pad8(wire->initial_bytes) : NULL, err);
+    status = pli_replicas_begins(server)
+                 ? pli_shard_open_empty(&table->shard, &spec, shard, table->at_clock, err)
+                 : pli_shard_open(&table->shard, &spec, shard, table->at_clock, wire->initial_bytes ? data : NULL,
+                                  wire->penalty_bytes ? data + pli_pad8(wire->initial_bytes) : NULL, err);
     if (status < 0) goto free_policy;
     status = pli_server_readers_open(table, server->layout.workers, err);
     if (status >= 0) status = pli_server_progress_open(table, server->layout.workers, err);

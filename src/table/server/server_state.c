@@ -88,6 +88,10 @@ bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
         pli_fail(&why, PLAIT_EFORMAT, "a snapshot's number is missing, or of one that is over");
         return refuse(server, now_ns, msg, &why, out);
     }
+    if (number > server->snapped && server->replicas != NULL && !server->replicas->whole) {
+        server->snapped = number; /* rows are still to come, so it is refused should it come to that */
+        return false;
+    }
     if (number > server->snapped && begin(server, &why) < 0) {
         for (int64_t i = 0; i < server->tables; i++)
             if (server->table[i] != NULL) pli_snap_end(&server->table[i]->snap);
@@ -159,6 +163,7 @@ static plait_status zero(const pli_server *server, pli_server_table *table, cons
     if (!pli_store_zero(&table->shard.store))
         return pli_fail(err, PLAIT_ENOMEM, "no memory to zero table %s", table->shard.spec.name);
     table->zeros = state->first;
+    pli_slices_zeroed(&table->slices, &table->shard);
     pli_raise_zeroed(server, table);
     return PLAIT_OK;
 }

@@ -63,10 +63,11 @@
  *            pli_wire_summed [n] the workers' parts of which it is the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   END      all workers have said BYE
- *   WHOLE    ends what a new replica begins with (replicas.h); before it came CREATE and RESTORE, of no worker, and the
- *   SUM
- *            that is prepared. arg32: tables; pli_wire_whole, pli_wire_logged [workers], uint64_t [arg32]
- *            versions, what the last GATHER was answered with. Tables of both kinds: another one, without a body
+ *   WHOLE    ends what a new replica begins with (replicas.h); before it came CREATE and RESTORE of UNITS, of no
+ *            worker, and the SUM that is prepared. arg32: tables; pli_wire_whole, pli_wire_logged [workers],
+ *            uint64_t [arg32] versions, what the last GATHER was answered with. Another one, without a body, behind
+ *            the last SLICE
+ *   SLICE    clock: how many are applied; pli_wire_slice, and what state/slice.h says
  *   LOGGED   the other way; arg64: entries taken
  *
  * both ways
@@ -87,7 +88,7 @@ typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
     PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
-    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER,
+    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER, PLI_SLICE,
     PLI_KINDS
 } pli_kind;
 
@@ -186,6 +187,16 @@ typedef struct pli_wire_state {
     uint32_t table, array; /* PLI_STATE_VALUES and so on (snap.h)                                    */
     int64_t  first, n;     /* dense: rows of the table; sparse: in a PIECE numbers of the shard's own */
 } pli_wire_state;
+
+enum {
+    PLI_SLICE_LAST = 1,   /* all of the table's rows are there */
+    PLI_SLICE_PENALTY = 2 /* the rows' penalty factors follow  */
+};
+typedef struct pli_wire_slice {
+    uint32_t table, flags;
+    int64_t  first, n; /* rows, by the shard's own numbers   */
+    int64_t  rows;     /* about so many it has in all        */
+} pli_wire_slice;
 
 typedef struct pli_wire_failure {
     int32_t code, rank;

@@ -22,15 +22,31 @@ pli_push_part pli_push_part_of(const pli_pending *p) {
     return part;
 }
 
-plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock, const void *initial,
-                            const void *penalty, plait_error *err) {
+static void place(pli_shard *shard, const pli_spec *spec, int32_t index) {
     *shard = (pli_shard){ .spec = *spec, .index = index };
     if (spec->rows > 0) pli_placement_range(&spec->placement, index, &shard->first, &shard->rows);
     pli_rowset_init(&shard->set, (uint64_t)shard->first, (uint64_t)shard->rows);
-    plait_status status = pli_store_open(&shard->store, &shard->spec, shard->first, shard->rows, initial, penalty, err);
+}
+
+/* status: the store's opening. */
+static plait_status opened(pli_shard *shard, bool at_clock, plait_status status) {
     if (status < 0) pli_shard_close(shard);
-    else shard->store.per_clock = at_clock ? 1 : spec->batch;
+    else shard->store.per_clock = at_clock ? 1 : shard->spec.batch;
     return status;
+}
+
+plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock, const void *initial,
+                            const void *penalty, plait_error *err) {
+    place(shard, spec, index);
+    return opened(shard, at_clock,
+                  pli_store_open(&shard->store, &shard->spec, shard->first, shard->rows, initial, penalty, err));
+}
+
+plait_status pli_shard_open_empty(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock,
+                                  plait_error *err) {
+    place(shard, spec, index);
+    return opened(shard, at_clock,
+                  pli_store_open_empty(&shard->store, &shard->spec, shard->first, shard->rows, err));
 }
 
 void pli_shard_close(pli_shard *shard) {

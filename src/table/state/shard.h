@@ -42,6 +42,9 @@ typedef struct pli_shard {
 /** initial, penalty: of this shard's rows, or NULL. at_clock: it applies whole clocks (bsp), else each push. */
 plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock, const void *initial,
                             const void *penalty, plait_error *err);
+/** The same of a shard whose rows come by slices (slice.h). */
+plait_status pli_shard_open_empty(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock,
+                                  plait_error *err);
 void         pli_shard_close(pli_shard *shard);
 
 /** Does the part lie within the shard (rows, keys)? The error says what is wrong. That keys increase is checked when

@@ -109,8 +109,11 @@ void pli_snap_put(pli_store *store, int32_t array, int64_t first, int64_t n, con
     else if (store->snap != NULL)
         pli_snap_range_changes(store->snap, first, n);
     const unsigned char *from = data;
+    if (rows == NULL && n > store->here - first) n = store->here - first;
     for (int64_t i = 0, m; i < n; i += m, from += m * row_bytes) {
         const int64_t row = rows != NULL ? rows[i] : first + i;
+        m = 1;
+        if (row < 0) continue; /* it will come with its slice */
         m = rows != NULL ? 1 : run_of(store, row, n - i);
         memcpy(array_at(store, array, row, row_bytes), from, (size_t)(m * row_bytes));
     }

@@ -14,6 +14,14 @@ plait_status pli_store_open(pli_store *store, const pli_spec *spec, int64_t firs
                            : pli_store_open_dense(store, spec, first, rows, initial, penalty, err);
 }
 
+plait_status pli_store_open_empty(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
+                                  plait_error *err) {
+    if (spec->rows > 0) return pli_store_open_dense_empty(store, spec, first, rows, err);
+    PLI_TRY(pli_store_open_sparse(store, spec, err));
+    store->here = 0;
+    return PLAIT_OK;
+}
+
 void pli_store_close(pli_store *store) {
     if (store->first >= 0 && store->chunk != NULL) {
         for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) pli_free(store->chunk->slot[k]);
@@ -33,9 +41,11 @@ void pli_store_close(pli_store *store) {
 static void find_rows(const pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows) {
     if (store->first < 0) {
         pli_keymap_find_all(&store->map, n, keys, rows);
-    } else {
-        for (int64_t i = 0; i < n; i++) rows[i] = (int64_t)(keys[i] - (uint64_t)store->first);
+        return;
     }
+    for (int64_t i = 0; i < n; i++) rows[i] = (int64_t)(keys[i] - (uint64_t)store->first);
+    for (int64_t i = 0; pli_store_lacks_rows(store) && i < n; i++)
+        if (rows[i] >= store->here) rows[i] = -1;
 }
 
 static inline void prefetch_row(const pli_store *store, int64_t row, int64_t row_bytes, bool state) {
@@ -237,6 +247,16 @@ static void update_block(pli_store *store, int64_t n, const int64_t *rows, const
     }
 }
 
+/* The same where some rows may not be here yet (-1): runs of those that are. */
+static void update_runs(pli_store *store, int64_t n, const int64_t *rows, const plait_step *step, int64_t own_units,
+                        const void *delta) {
+    const int64_t row_bytes = pli_row_bytes(store->spec);
+    for (int64_t at = 0, end; at < n; at = end + 1) {
+        for (end = at; end < n && rows[end] >= 0;) end++;
+        if (end > at) update_block(store, end - at, rows + at, step, own_units, pli_at_const(delta, at * row_bytes));
+    }
+}
+
 bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const plait_step *step, int64_t own_units,
                       const void *delta) {
     int64_t rows[PLI_BLOCK], row_bytes = pli_row_bytes(store->spec);
@@ -244,7 +264,9 @@ bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const p
         int64_t m = n - at < PLI_BLOCK ? n - at : PLI_BLOCK;
         if (store->first >= 0) find_rows(store, m, keys + at, rows);
         else if (!pli_store_add_rows(store, m, keys + at, rows)) return false;
-        update_block(store, m, rows, step, own_units, pli_at_const(delta, at * row_bytes));
+        if (pli_store_lacks_rows(store))
+            update_runs(store, m, rows, step, own_units, pli_at_const(delta, at * row_bytes));
+        else update_block(store, m, rows, step, own_units, pli_at_const(delta, at * row_bytes));
     }
     return true;
 }
@@ -274,7 +296,7 @@ bool pli_store_replace(pli_store *store, int64_t n, const uint64_t *keys, int64_
         if (store->first >= 0) find_rows(store, m, keys + done, at);
         else if (!pli_store_add_rows(store, m, keys + done, at)) return false;
         for (int64_t i = 0; i < m; i++)
-            if (!replace_row(store, at[i], stamp, pli_at_const(rows, (done + i) * row_bytes))) return false;
+            if (at[i] >= 0 && !replace_row(store, at[i], stamp, pli_at_const(rows, (done + i) * row_bytes))) return false;
     }
     return true;
 }
@@ -296,6 +318,7 @@ void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t
 }
 
 void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const plait_step *step, const void *delta) {
-    int64_t cols = store->spec->cols, at = (first - store->first) * cols;
-    pli_store_update_values(store, at, n * cols, at, step, delta);
+    const int64_t cols = store->spec->cols, at = first - store->first;
+    if (n > store->here - at) n = store->here - at;
+    if (n > 0) pli_store_update_values(store, at * cols, n * cols, at * cols, step, delta);
 }

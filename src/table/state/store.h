@@ -8,6 +8,10 @@
  * Nobody writes a slab that was handed out: if somebody still holds it, pli_store_own gives the dense store a copy of
  * its own first.
  *
+ * A store may be opened without its rows, which then come slice by slice (slice.h), from the first on. What changes a
+ * row that is not here yet leaves it out: the slice will have the change in it. So a sparse store has no new key until
+ * its last slice is here, and its rows are numbered as where they come from.
+ *
  * Rows that are replaced (combine last) have a stamp each, in memory that comes with the first push that is applied by
  * itself: who pushed the row last, and when.
  *
@@ -33,6 +37,7 @@ typedef struct pli_store {
     int64_t         mask; /* row r is row r & mask of chunk r >> shift */
     pli_chunk      *chunk;
     int64_t         chunks, chunks_capacity;
+    int64_t         here; /* rows from here on have not come yet; PLI_ALL_HERE; sparse: the next slice's first */
     int64_t         units, per_clock; /* lazy: see above */
     /* dense */
     int64_t   first; /* number of the first row    */
@@ -44,11 +49,17 @@ typedef struct pli_store {
     pli_keymap map;
 } pli_store;
 
+#define PLI_ALL_HERE INT64_MAX
+static inline bool pli_store_lacks_rows(const pli_store *store) { return store->here != PLI_ALL_HERE; }
+
 enum { PLI_BLOCK = 1024 }; /* keys that are handled at a time: their rows' numbers fit into the first-level cache */
 
 /* store_dense.c */
 plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
                                   const void *initial, const void *penalty, plait_error *err);
+/** The same without rows: their memory is not touched yet. */
+plait_status pli_store_open_dense_empty(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
+                                        plait_error *err);
 bool         pli_store_own(pli_store *store); /* false: out of memory */
 /** For spec->sharded: makes the state of n values; the caller that updates them says which. */
 plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err);
@@ -65,13 +76,20 @@ bool         pli_store_zero_dense(pli_store *store);
 
 /* store_sparse.c */
 plait_status pli_store_open_sparse(pli_store *store, const pli_spec *spec, plait_error *err);
+/** rows [n] receives the numbers of keys, which are added where new; while rows are still to come they are not, and their
+ *  number is -1. false: out of memory. */
 bool         pli_store_add_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows);
+/** Adds them even then. */
+bool         pli_store_take_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows);
 void         pli_store_sparse_close(pli_store *store);
 bool         pli_store_zero_sparse(pli_store *store); /* as above: no rows */
 
 /* store.c */
 plait_status pli_store_open(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
                             const void *penalty, plait_error *err);
+/** Opens a store whose rows come by slices. */
+plait_status pli_store_open_empty(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
+                                  plait_error *err);
 void         pli_store_close(pli_store *store);
 /** Zeroes a store of either kind. */
 static inline bool pli_store_zero(pli_store *store) {

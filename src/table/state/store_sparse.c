@@ -14,7 +14,8 @@ static int shift_for(int64_t row_bytes) {
 
 plait_status pli_store_open_sparse(pli_store *store, const pli_spec *spec, plait_error *err) {
     (void)err;
-    *store = (pli_store){ .spec = spec, .shift = shift_for(pli_row_bytes(spec)), .per_clock = 1, .first = -1 };
+    *store = (pli_store){ .spec = spec, .shift = shift_for(pli_row_bytes(spec)),
+                          .here = PLI_ALL_HERE, .per_clock = 1, .first = -1 };
     store->mask = (INT64_C(1) << store->shift) - 1;
     pli_keymap_init(&store->map);
     return PLAIT_OK;
@@ -60,7 +61,7 @@ static void start_paid(pli_store *store, int64_t from, int64_t to) {
         store->chunk[row >> store->shift].paid[row & store->mask] = store->units;
 }
 
-bool pli_store_add_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows) {
+bool pli_store_take_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows) {
     if (!grow(store, store->map.n + n)) return false; /* first, so that every row in the map has its chunk */
     bool added = pli_keymap_add_all(&store->map, n, keys, rows);
     if (store->spec->lazy) start_paid(store, store->rows, store->map.n);
@@ -68,11 +69,18 @@ bool pli_store_add_rows(pli_store *store, int64_t n, const uint64_t *keys, int64
     return added;
 }
 
+bool pli_store_add_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows) {
+    if (!pli_store_lacks_rows(store)) return pli_store_take_rows(store, n, keys, rows);
+    pli_keymap_find_all(&store->map, n, keys, rows);
+    return true;
+}
+
 bool pli_store_zero_sparse(pli_store *store) {
     if (store->snap != NULL && !pli_snap_keep_all(store->snap)) return false;
     pli_store_sparse_close(store);
     pli_keymap_init(&store->map);
     store->rows = store->chunks = 0;
+    if (pli_store_lacks_rows(store)) store->here = 0;
     return true;
 }
 
