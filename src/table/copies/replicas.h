@@ -130,8 +130,6 @@ static inline int32_t pli_replica_place(const pli_layout *layout, int32_t server
 }
 static inline uint16_t pli_replica_port(int32_t place) { return place == 0 ? PLI_PORT_SERVER : PLI_PORT_REPLICA; }
 
-enum { PLI_SLICES_AHEAD = 2 }; /* slices that a new replica was sent and has not confirmed */
-
 /* An entry of the log that the other replica has not confirmed yet. */
 typedef struct pli_entry {
     struct pli_entry *next;
@@ -184,8 +182,7 @@ typedef struct pli_replicas {
     uint64_t   confirmed;     /* the number of the last entry that the other replica has confirmed */
     bool       making;        /* the other replica is new, and is not sent all rows yet: see replicas_new.c */
     uint64_t   begins;        /* the number of the entry with which it has begun: behind it the log goes on */
-    uint64_t   slice[PLI_SLICES_AHEAD]; /* the numbers of the slices that were sent last, each at its own % SLICES_AHEAD */
-    int64_t    slices;                  /* how many were sent */
+    uint64_t   slice;         /* the number of the last slice that it was sent, or 0 */
     uint64_t  *safe;          /* [workers] */
     uint64_t  *in_log;        /* [workers] its messages up to here are in the log, if not yet with the other replica */
     uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
@@ -265,7 +262,7 @@ void pli_same_viewed(pli_server *server, int32_t worker, int64_t clock, pli_out 
 
 /** Begins to make a new replica: tells it the state as the log has it, but for rows, which follow by slices. */
 void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out);
-/** Sends the slices that may go now. Nothing happens where no replica is being made. */
+/** Sends the next slice, once the last one is confirmed. Nothing happens where no replica is being made. */
 void pli_replicas_slice(pli_server *server, uint64_t now_ns, pli_out *out);
 /** The new replica is gone. */
 void pli_replicas_stop_making(pli_server *server);

@@ -138,7 +138,7 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     for (int32_t w = 0; has_both(server) && w < server->layout.workers; w++) tell_clock(server, now_ns, w, out);
     c->begins = c->tx.next - 1;
     c->making = true;
-    c->slices = 0;
+    c->slice = 0;
     pli_replicas_slice(server, now_ns, out);
 }
 
@@ -152,22 +152,14 @@ static pli_server_table *next_open(const pli_server *server) {
 
 void pli_replicas_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas *c = server->replicas;
-    while (c->making && !c->over && out->error.code >= 0) {
-        uint64_t *number = &c->slice[c->slices % PLI_SLICES_AHEAD];
-        if (c->slices >= PLI_SLICES_AHEAD && *number > c->confirmed) return;
-        pli_server_table *table = next_open(server);
-        if (table == NULL) {
-            pli_replicas_say(server, now_ns, empty(PLI_WHOLE), out);
-            c->making = false;
-            return;
-        }
-        pli_msg *slice = pli_slices_next(&table->slices, &table->shard);
-        if (slice != NULL) slice->head.clock = server->applied;
-        if (slice != NULL) pli_out_work(out, PLI_WORK_VALUES, slice->head.body_bytes / 8);
-        *number = c->tx.next;
-        c->slices++;
-        pli_replicas_say(server, now_ns, slice, out);
-    }
+    if (!c->making || c->over || c->slice > c->confirmed) return;
+    pli_server_table *table = next_open(server);
+    pli_msg          *msg = table == NULL ? empty(PLI_WHOLE) : pli_slices_next(&table->slices, &table->shard);
+    if (msg != NULL) msg->head.clock = server->applied;
+    if (msg != NULL) pli_out_work(out, PLI_WORK_VALUES, msg->head.body_bytes / 8);
+    c->making = table != NULL;
+    c->slice = c->tx.next;
+    pli_replicas_say(server, now_ns, msg, out);
 }
 
 void pli_replicas_stop_making(pli_server *server) {
