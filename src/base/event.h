@@ -46,8 +46,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_VIEW,  /* the worker has told server peer, in message seq of clock, that it stood in for worker `whom` */
     PLI_EVENT_SERVE, /* a replica of place > 0 serves from now on: the one that served before is dead */
     PLI_EVENT_HAND,  /* the serving replica begins to hand its present state to a new one: rank peer, place `whom` */
-    PLI_EVENT_REPLICA, /* a new replica is whole: it has all the state that rank peer, place `whom` of its home,
-                        * handed to it */
+    PLI_EVENT_REPLICA, /* a new replica begins with the state that rank peer, place `whom` of its home, handed to it,
+                        * and takes its log from then on. (Its rows may be on their way yet.) */
     PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard
                       * was zeroed, which is a version of its own */
     PLI_EVENT_TURN,  /* a worker takes its turn in step `seq` of a schedule, in clock: its variables, and the

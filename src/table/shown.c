@@ -39,8 +39,13 @@ static void describe(const pli_spec *spec, const char *group, int32_t members, u
 /* Is it a replica on another rank than the shard's own? */
 static bool is_second(const pli_server *server) { return server->replicas != NULL && server->replicas->place > 0; }
 
+/* Rows that are here. */
+static uint64_t here(const pli_store *store) {
+    return (uint64_t)(store->here < store->rows ? store->here : store->rows);
+}
+
 static void change(const pli_server *server, pli_server_table *table) {
-    pli_sheet_set(table->shown, PLI_SHOWN_HELD, table->shard.store.rows);
+    pli_sheet_set(table->shown, PLI_SHOWN_HELD, here(&table->shard.store));
     pli_sheet_set(table->shown, PLI_SHOWN_VERSION, pli_server_version(server, table) + 1);
     if (is_second(server)) pli_sheet_set(table->shown, PLI_SHOWN_SERVES, server->replicas->serves);
 }
@@ -54,7 +59,7 @@ void pli_shown_shard(pli_server *server, pli_server_table *table) {
     word[PLI_SHOWN_OF] = (uint64_t)(server->ranks != NULL ? server->ranks[server->home] : server->home);
     word[PLI_SHOWN_SERVES] = !is_second(server) || server->replicas->serves;
     word[PLI_SHOWN_FIRST] = spec->rows > 0 ? (uint64_t)table->shard.store.first : 0;
-    word[PLI_SHOWN_HELD] = (uint64_t)table->shard.store.rows;
+    word[PLI_SHOWN_HELD] = here(&table->shard.store);
     word[PLI_SHOWN_VERSION] = (uint64_t)pli_server_version(server, table) + 1;
     table->shown = pli_sheet_add(server->sheet, word);
 }

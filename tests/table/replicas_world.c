@@ -130,7 +130,7 @@ void open_world(world *w, uint64_t seed, bool lives, bool elastic) {
     memset(w, 0, sizeof *w);
     w->elastic = elastic;
     w->seed = seed;
-    pli_slice_bytes = (int64_t[]){ 1 << 20, 4000, 600, 40 }[seed % 4]; /* of a new replica's rows */
+    pli_slice_bytes = (int64_t[]){ 1 << 20, 1000, 200, 20 }[seed % 4]; /* of a new replica's rows */
     pli_random  random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 7, 0);
     direct_opts net = { .trace = getenv("PLAIT_TRACE") != NULL };
     if (pli_random_below(&random, 3) > 0) {

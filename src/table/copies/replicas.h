@@ -47,14 +47,21 @@
  *   All this needs heirs that push what the dead one had pushed: servers that have prepared c compare the rows
  *   (replicas_same.c).
  *
- * A new replica: its log begins with all that the former log would have told: the tables (CREATE) and their rows
- * (RESTORE) as they are, the SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream
- * is logged. If some tables apply at clocks and some at once, the parts that wait for the clock's end follow, and
- * another WHOLE, without a body: the first has told how far streams go with these parts, so a replica that lacks one
- * must not serve. What is not logged yet is not sent; it is logged as ever, behind that. What the dead one had not
- * confirmed becomes safe when the new replica is whole, as does whatever follows, so the workers' next clock ends then.
- * Should who serves die before, the shards are lost: the new replica then answers NONE to whoever asks for them. A
- * snapshot that was under way is not copied: its pieces are refused should it come to that.
+ * A new replica: its log begins with all that the former log would have told but for rows: the tables (CREATE), the
+ * SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream is logged. If some tables
+ * apply at clocks and some at once, the parts that wait for the clock's end follow. Now it has *begun*: the log goes on,
+ * and it takes each entry as any replica does. Rows come in slices (SLICE, state/slice.h), between the entries, from
+ * each table's first row to its last; one at a time, the next when the last is confirmed, so that neither side holds
+ * much and nobody waits for long. A slice holds the rows as they are when it is sent. What changes rows behind it stands
+ * behind it in the log, too, and changes them there; what has changed them before is in it. So the new replica leaves
+ * out, of what it applies, the rows that it does not have yet. Nothing must stand in the log before a slice and change
+ * the rows only behind it, so a slice says how many clocks are applied in it: the new replica applies the SUM that it
+ * has prepared first, if who serves has. When all slices are there another WHOLE, without a body, says so.
+ *
+ * What the dead one had not confirmed becomes safe when the new replica has begun and has all that the log had until
+ * then, as does whatever follows when it has that. Should who serves die before the last WHOLE, the shards are lost:
+ * the new replica then answers NONE to whoever asks for them. A snapshot that is under way, or is begun before the last
+ * WHOLE, is not copied: its pieces are refused should it come to that.
  *
  * The tables of a group are a job of its members (group_part.c), with machines that know the members by their numbers.
  * So all of the above holds of a group, with its members for the workers and their ranks for the servers: the other
@@ -77,7 +84,8 @@
  * learning with the parameter server", OSDI 2014, section 4.3 (replication after aggregation).
  *
  * Invariants, beside the server's:
- *   7 Whatever is safe is in the log of the other replica, or there is no other replica, nor any rank left for one.
+ *   7 Whatever is safe is in the log of the other replica, or there is no other replica, nor any rank left for one. (A
+ *     new replica that lacks rows has the log, but cannot serve.)
  *   8 Only who serves answers workers; a passive replica keeps their messages (of those who have heard sooner) until it
  *     serves.
  *   9 replicas->sum is the SUM of clock `applied`, prepared and not applied; no message of a later clock has been acted
@@ -182,7 +190,7 @@ typedef struct pli_replicas {
     uint64_t   confirmed;     /* the number of the last entry that the other replica has confirmed */
     bool       making;        /* the other replica is new, and is not sent all rows yet: see replicas_new.c */
     uint64_t   begins;        /* the number of the entry with which it has begun: behind it the log goes on */
-    uint64_t   slice;         /* the number of the last slice that it was sent, or 0 */
+    uint64_t   slice;         /* the number of the last slice that it was sent */
     uint64_t  *safe;          /* [workers] */
     uint64_t  *in_log;        /* [workers] its messages up to here are in the log, if not yet with the other replica */
     uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */

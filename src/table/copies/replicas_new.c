@@ -1,11 +1,14 @@
 /* A new replica of a server's shards takes the place of one that died: what the remaining replica tells it, and what it
- * makes of that. replicas.h has the idea: state transfer as in Schneider's survey, section 5, by the log itself, so
- * that nothing comes between the state and the entries that follow it. */
+ * makes of that. replicas.h has the idea: state transfer as in Schneider's survey, section 5, by the log itself, slice
+ * by slice, so that each entry has its place before or behind a row's slice. (The
+ * live migration of virtual machines, Clark et al., NSDI 2005, sends again what has changed instead.) */
 #include <string.h>
 
 #include "table/copies/replicas.h"
 #include "table/state/snap.h"
 #include "table/state/values.h"
+
+enum { AT_ONCE = 4 /* slices that follow the beginning at once, so that a small state is there with the next clock */ };
 
 /* --- telling ------------------------------------------------------------------------------------------------------ */
 
@@ -124,8 +127,29 @@ static pli_msg *empty(pli_kind kind) {
     return msg;
 }
 
+static pli_server_table *next_open(const pli_server *server) {
+    for (int64_t t = 0; t < server->tables; t++)
+        if (server->table[t] != NULL && server->table[t]->slices.open) return server->table[t];
+    return NULL;
+}
+
+/* Sends the next slice, or that there is none. Returns its bytes. */
+static uint64_t send_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_replicas     *c = server->replicas;
+    pli_server_table *table = next_open(server);
+    pli_msg          *msg = table == NULL ? empty(PLI_WHOLE) : pli_slices_next(&table->slices, &table->shard);
+    const uint64_t    bytes = msg == NULL ? 0 : msg->head.body_bytes;
+    if (msg != NULL) msg->head.clock = server->applied;
+    c->making = table != NULL;
+    c->slice = c->tx.next;
+    pli_out_work(out, PLI_WORK_VALUES, bytes / 8);
+    pli_replicas_say(server, now_ns, msg, out);
+    return bytes;
+}
+
 void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_replicas *c = server->replicas;
+    pli_replicas  *c = server->replicas;
+    const uint64_t most = AT_ONCE * (uint64_t)pli_slice_size();
     for (int64_t t = 0; t < server->tables; t++) {
         pli_server_table *table = server->table[t];
         if (table == NULL) continue;
@@ -138,28 +162,13 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     for (int32_t w = 0; has_both(server) && w < server->layout.workers; w++) tell_clock(server, now_ns, w, out);
     c->begins = c->tx.next - 1;
     c->making = true;
-    c->slice = 0;
-    pli_replicas_slice(server, now_ns, out);
-}
-
-/* --- slices ------------------------------------------------------------------------------------------------------- */
-
-static pli_server_table *next_open(const pli_server *server) {
-    for (int64_t t = 0; t < server->tables; t++)
-        if (server->table[t] != NULL && server->table[t]->slices.open) return server->table[t];
-    return NULL;
+    for (uint64_t sent = 0; c->making && sent < most && out->error.code >= 0;) sent += send_slice(server, now_ns, out);
+    if (!c->making) c->begins = c->tx.next - 1; /* a small state: what waits is safe when the replica is whole */
 }
 
 void pli_replicas_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_replicas *c = server->replicas;
-    if (!c->making || c->over || c->slice > c->confirmed) return;
-    pli_server_table *table = next_open(server);
-    pli_msg          *msg = table == NULL ? empty(PLI_WHOLE) : pli_slices_next(&table->slices, &table->shard);
-    if (msg != NULL) msg->head.clock = server->applied;
-    if (msg != NULL) pli_out_work(out, PLI_WORK_VALUES, msg->head.body_bytes / 8);
-    c->making = table != NULL;
-    c->slice = c->tx.next;
-    pli_replicas_say(server, now_ns, msg, out);
+    const pli_replicas *c = server->replicas;
+    if (c->making && !c->over && c->slice <= c->confirmed) (void)send_slice(server, now_ns, out);
 }
 
 void pli_replicas_stop_making(pli_server *server) {

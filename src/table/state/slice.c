@@ -11,10 +11,10 @@ enum { SLICE_BYTES = 1 << 20, SLOTS = 1 << 20 /* of a map, looked through at a t
 
 #ifdef PLI_TESTING
 _Atomic int64_t pli_slice_bytes = SLICE_BYTES;
-static int64_t  slice_bytes(void) { return pli_slice_bytes; }
+int64_t         pli_slice_size(void) { return pli_slice_bytes; }
 static uint64_t slots_at_a_time(void) { return pli_slice_bytes < SLICE_BYTES ? 8 : SLOTS; }
 #else
-static int64_t  slice_bytes(void) { return SLICE_BYTES; }
+int64_t         pli_slice_size(void) { return SLICE_BYTES; }
 static uint64_t slots_at_a_time(void) { return SLOTS; }
 #endif
 
@@ -78,7 +78,7 @@ static bool find_keys(pli_slices *s, const pli_store *store, bool *ready_out) {
 
 static int64_t rows_of_next(const pli_slices *s, const pli_store *store) {
     const int64_t rest = (store->first < 0 && s->known > s->sent ? s->known : store->rows) - s->sent;
-    const int64_t each = slice_bytes() / all_bytes_of_row(store, store->penalty != NULL);
+    const int64_t each = pli_slice_size() / all_bytes_of_row(store, store->penalty != NULL);
     return rest < each ? rest : rest < 1 ? 0 : each < 1 ? 1 : each;
 }
 

@@ -22,6 +22,8 @@ typedef struct pli_slices {
     uint64_t  at, mask; /* how far, and how large the map was */
 } pli_slices;
 
+/** About so many bytes a slice has: more only where a row has more. */
+int64_t pli_slice_size(void);
 /** All of the shard is to be sent. */
 void pli_slices_open(pli_slices *slices);
 void pli_slices_close(pli_slices *slices);

@@ -3,7 +3,7 @@
  *
  * The places of a server's shards are a chain of ranks that follows from the job alone. At the beginning the first two
  * have a replica. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are
- * dead. The serving replica may hand its state over to a new one (HAND), which says when it is whole (COPY): the new
+ * dead. The serving replica may hand its state over to a new one (HAND), which says when it begins with that (COPY): the new
  * one's history is its source's up to there, and goes on with its own. A replica may be made more than once, and then
  * the last time counts. The replica that counts is the one that served last. (A rank that was frozen, and so was taken
  * for dead, may say when it wakes that it serves, since it has not heard of the others. They end well, and it does
@@ -114,14 +114,14 @@ plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_even
     audit_server *replica;
     PLI_TRY(audit_replica_of(audit, event, &replica, err));
     replica->stream = stream;
-    const bool whole = event->place < 2 || replica->copied > 0;
+    const bool begun = event->place < 2 || replica->copied > 0;
     switch (event->kind) {
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP:
-        if (!whole) return contradicts(audit, event, "applied updates before it was whole", err);
+        if (!begun) return contradicts(audit, event, "applied updates before it had begun", err);
         return load_part(audit, event, err);
     case PLI_EVENT_TICK:
-        return whole ? PLAIT_OK : contradicts(audit, event, "took the end of a clock before it was whole", err);
+        return begun ? PLAIT_OK : contradicts(audit, event, "took the end of a clock before it had begun", err);
     case PLI_EVENT_GONE: return load_gone(audit, replica, event, err);
     case PLI_EVENT_DONE: replica->done = true; return PLAIT_OK;
     case PLI_EVENT_HAND: return load_hand(audit, replica, event, err);
@@ -132,7 +132,7 @@ plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_even
         return PLAIT_OK;
     case PLI_EVENT_SERVE:
         if (event->place == 0) return contradicts(audit, event, "serves in its own place", err);
-        if (!whole) return contradicts(audit, event, "served before it was whole", err);
+        if (!begun) return contradicts(audit, event, "served before it had begun", err);
         replica->served = true;
         return PLAIT_OK;
     default: return PLAIT_OK;

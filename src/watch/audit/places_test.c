@@ -208,9 +208,9 @@ static void test_malformed(void **state) {
     enum { NO_HAND, NOT_CUT, NO_COPY_YET, NO_CLOCK_YET, SERVED_YET, SERVES_NOT, NO_RANK, BACKWARDS, ITSELF, KINDS };
     static const char *const words[KINDS] = { "has handed over nothing to it",
                                               NULL,
-                                              "applied updates before it was whole",
-                                              "took the end of a clock before it was whole",
-                                              "served before it was whole",
+                                              "applied updates before it had begun",
+                                              "took the end of a clock before it had begun",
+                                              "served before it had begun",
                                               "handed over what it did not serve",
                                               "handed its state to nobody",
                                               "handed its state to nobody",
