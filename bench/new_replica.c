@@ -2,13 +2,13 @@
  *
  *     .venv/bin/mpirun --with-ft ulfm -n 4 build/release/bench/new_replica [MB [KILLED [CONSISTENCY]]]
  *
- * Rank 0 holds a table of MB (1024) in one shard, rank 1 its second replica, and the others are spares. At first worker
- * 0 adds to all rows, so that none of the memory is the system's page of zeros. Then, in each clock, each worker gets 64
- * rows and adds to others. After some clocks rank KILLED ends itself by SIGKILL: 0 (the default) serves the shard, 1
- * follows, and in their place a new replica is made on a spare; 2 holds nothing. The others go on until it is whole, and
- * for some more clocks. So the longest clock of the living is what that costs them; with a table of 1 MB it is the price
- * of the death alone. The goal: no clock takes over 100 ms more than the usual one, the median of those before the
- * death. Exit code 1: it was missed. Memory: up to 3 times the table. */
+ * Rank 0 holds a table of MB (1024) in one shard, rank 1 its second replica, and the others are spares. At first
+ * worker 0 adds to all rows, so that none of the memory is the system's page of zeros. Then, in each clock, each
+ * worker gets 64 rows and adds to others. After some clocks rank KILLED ends itself by SIGKILL: 0 (the default)
+ * serves the shard, 1 follows, and in their place a new replica is made on a spare; 2 holds nothing. The others go
+ * on until it is whole, and for some more clocks. So the longest clock of the living is what that costs them; with a
+ * table of 1 MB it is the price of the death alone. The goal: no clock takes over 100 ms more than the usual one,
+ * the median of those before the death. Exit code 1: it was missed. Memory: up to 3 times the table. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,9 @@
 
 #include "table/table.h"
 
-enum { BEFORE = 400, ROUND = 200 /* clocks, after which all agree whether to go on */, CLOCKS_MAX = BEFORE + 500 * ROUND, KEYS = 64, ITEMS = 8, COLS = 64, FILLED = 1 << 15, MB_MAX = 1 << 16, LIMIT_MS = 100 };
+enum { BEFORE = 400, ROUND = 200 /* clocks, after which all agree whether to go on */ };
+enum { CLOCKS_MAX = BEFORE + 500 * ROUND, KEYS = 64, ITEMS = 8, COLS = 64, FILLED = 1 << 15, MB_MAX = 1 << 16,
+       LIMIT_MS = 100 };
 
 typedef struct bench {
     int64_t     mb;
@@ -97,8 +99,9 @@ static plait_status report(plait_comm *comm, bench *b) {
     PLI_TRY(plait_comm_allreduce(comm, &over, 1, PLAIT_F64, PLAIT_SUM));
     b->missed = over > 0;
     if (plait_comm_rank(comm) != living) return PLAIT_OK;
-    printf("%lld MB, %s, rank %d killed: usual clock %.2f ms; then, in %lld clocks, median %.2f ms, p99 %.2f ms, longest "
-           "%.1f ms; of %d workers' clocks %.0f took over %d ms longer than the usual one; whole after %.2f s%s\n",
+    printf("%lld MB, %s, rank %d killed: usual clock %.2f ms; then, in %lld clocks, median %.2f ms, p99 %.2f ms, "
+           "longest %.1f ms; of %d workers' clocks %.0f took over %d ms longer than the usual one; whole after "
+           "%.2f s%s\n",
            (long long)b->mb, b->consistency, b->killed, figures[0], (long long)after, figures[1], figures[2],
            figures[3], living, over, LIMIT_MS, figures[4], b->missed ? ": missed" : "");
     fflush(stdout); /* mpirun ends all once one of them exits with 1 */

@@ -49,19 +49,20 @@
  *
  * A new replica: its log begins with all that the former log would have told but for rows: the tables (CREATE), the
  * SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream is logged. If some tables
- * apply at clocks and some at once, the parts that wait for the clock's end follow. Now it has *begun*: the log goes on,
- * and it takes each entry as any replica does. Rows come in slices (SLICE, state/slice.h), between the entries, from
- * each table's first row to its last; one at a time, the next when the last is confirmed, so that neither side holds
- * much and nobody waits for long. A slice holds the rows as they are when it is sent. What changes rows behind it stands
- * behind it in the log, too, and changes them there; what has changed them before is in it. So the new replica leaves
- * out, of what it applies, the rows that it does not have yet. Nothing must stand in the log before a slice and change
- * the rows only behind it, so a slice says how many clocks are applied in it: the new replica applies the SUM that it
- * has prepared first, if who serves has. When all slices are there another WHOLE, without a body, says so.
+ * apply at clocks and some at once, the parts that wait for the clock's end follow. Now it has *begun*: the log goes
+ * on, and it takes each entry as any replica does. Rows come in slices (SLICE, state/slice.h), between the entries,
+ * from each table's first row to its last; one at a time, the next when the last is confirmed, so that neither side
+ * holds much and nobody waits for long. A slice holds the rows as they are when it is sent. What changes rows behind
+ * it stands behind it in the log, too, and changes them there; what has changed them before is in it. So the new
+ * replica leaves out, of what it applies, the rows that it does not have yet. Nothing must stand in the log before a
+ * slice and change the rows only behind it, so a slice says how many clocks are applied in it: the new replica applies
+ * the SUM that it has prepared first, if who serves has. When all slices are there another WHOLE, without a body, says
+ * so.
  *
  * What the dead one had not confirmed becomes safe when the new replica has begun and has all that the log had until
  * then, as does whatever follows when it has that. Should who serves die before the last WHOLE, the shards are lost:
- * the new replica then answers NONE to whoever asks for them. A snapshot that is under way, or is begun before the last
- * WHOLE, is not copied: its pieces are refused should it come to that.
+ * the new replica then answers NONE to whoever asks for them. A snapshot that is under way, or is begun before the
+ * last WHOLE, is not copied: its pieces are refused should it come to that.
  *
  * The tables of a group are a job of its members (group_part.c), with machines that know the members by their numbers.
  * So all of the above holds of a group, with its members for the workers and their ranks for the servers: the other

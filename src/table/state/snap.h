@@ -71,8 +71,8 @@ bool pli_snap_keep_all(pli_snap *snap);
 /** Copies an array's rows first .. first + n - 1 as they are now, by the store's own numbers; not for keys. */
 void pli_snap_copy(const pli_store *store, int32_t array, int64_t first, int64_t n, void *to);
 
-/** Puts back array's rows [n] with these numbers (the store's own, in range; NULL: first .. first + n - 1), but for those
- *  that are not here yet (-1). A dense store must own its slab. */
+/** Puts back array's rows [n] with these numbers (the store's own, in range; NULL: first .. first + n - 1), but for
+ *  those that are not here yet (-1). A dense store must own its slab. */
 void pli_snap_put(pli_store *store, int32_t array, int64_t first, int64_t n, const int64_t *rows, const void *data);
 
 #ifdef PLI_TESTING /* tests have small tables and want many pieces */

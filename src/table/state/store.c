@@ -295,8 +295,10 @@ bool pli_store_replace(pli_store *store, int64_t n, const uint64_t *keys, int64_
         int64_t m = n - done < PLI_BLOCK ? n - done : PLI_BLOCK;
         if (store->first >= 0) find_rows(store, m, keys + done, at);
         else if (!pli_store_add_rows(store, m, keys + done, at)) return false;
-        for (int64_t i = 0; i < m; i++)
-            if (at[i] >= 0 && !replace_row(store, at[i], stamp, pli_at_const(rows, (done + i) * row_bytes))) return false;
+        for (int64_t i = 0; i < m; i++) {
+            if (at[i] < 0) continue; /* it is not here yet */
+            if (!replace_row(store, at[i], stamp, pli_at_const(rows, (done + i) * row_bytes))) return false;
+        }
     }
     return true;
 }

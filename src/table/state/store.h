@@ -76,8 +76,8 @@ bool         pli_store_zero_dense(pli_store *store);
 
 /* store_sparse.c */
 plait_status pli_store_open_sparse(pli_store *store, const pli_spec *spec, plait_error *err);
-/** rows [n] receives the numbers of keys, which are added where new; while rows are still to come they are not, and their
- *  number is -1. false: out of memory. */
+/** rows [n] receives the numbers of keys, which are added where new; while rows are still to come they are not, and
+ *  their number is -1. false: out of memory. */
 bool         pli_store_add_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows);
 /** Adds them even then. */
 bool         pli_store_take_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows);
