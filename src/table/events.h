@@ -70,8 +70,8 @@ void pli_raise_summed_tick(const pli_server *server, int32_t worker, uint64_t se
 void pli_raise_serve(const pli_server *server);
 /** This replica, which serves, begins to hand its current state to a new replica on that rank, at that place. */
 void pli_raise_handed(const pli_server *server, int32_t rank, int32_t place);
-/** This new replica begins with exactly what the one on that rank, at that place, has handed to it. (Its rows may follow,
- *  but count as there: whatever is applied meanwhile is in them.) */
+/** This new replica begins with exactly what the one on that rank, at that place, has handed to it. (Its rows may
+ *  follow, but count as there: whatever is applied meanwhile is in them.) */
 void pli_raise_copied(const pli_server *server, int32_t rank, int32_t place);
 void pli_server_keep_events(const pli_server *server);
 void pli_raise_gone(const pli_server *server, int32_t worker);

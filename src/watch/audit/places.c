@@ -4,10 +4,10 @@
  * The places of a server's shards are a chain of ranks that follows from the job alone. At the beginning the first two
  * have a replica. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are
  * dead. The serving replica may hand its state over to a new one (HAND), which says when it begins with that (COPY):
- * the new one's history is its source's up to there, and goes on with its own. A replica may be made more than once, and
- * then the last time counts. The replica that counts is the one that served last. (A rank that was frozen, and so was
- * taken for dead, may say when it wakes that it serves, since it has not heard of the others. They end well, and it does
- * not.)
+ * the new one's history is its source's up to there, and goes on with its own. A replica may be made more than once,
+ * and then the last time counts. The replica that counts is the one that served last. (A rank that was frozen, and so
+ * was taken for dead, may say when it wakes that it serves, since it has not heard of the others. They end well, and it
+ * does not.)
  *
  * Holders are opened for replicas that there were, not for places at which there might have been one: a job of a
  * thousand servers has sixty-four thousand places. */
