@@ -241,7 +241,7 @@ PLAIT_API void plait_vertex_opts_init_sized(plait_vertex_opts *opts, size_t size
  *  NAME.value and NAME.sum, are there meanwhile, and after an error until the job ends. In a job with two replicas
  *  (plait_job_opts.replicas) it goes on when a worker dies: others take over its part, with the same values. Then the
  *  tables, and others of NAME, stay until the job ends, which runs one program; the consistency is bsp; there are no
- *  edge_values; engine sync has no scatter, async no begin and no pause (else EREFUSED). Errors: EINVAL, also that
+ *  edge_values; engine async has no begin and no pause (else EREFUSED). Errors: EINVAL, also that
  *  apply says a change that is no finite number; ENAME; EREFUSED the program and the job's settings do not go together
  *  (the text has the nearest); EMISMATCH the workers' graphs or programs differ; those of tables. The text is in
  *  plait_comm_error(). Collective over the workers; report_out may be NULL. */

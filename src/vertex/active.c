@@ -30,6 +30,7 @@ void pli_active_free(pli_active *a) {
     pli_free(a->seen);
     pli_free(a->cached);
     pli_free(a->key);
+    pli_free(a->rows);
     *a = (pli_active){ 0 };
 }
 
@@ -37,6 +38,14 @@ typedef struct signaling {
     pli_active     *a;
     pli_vertex_run *run;
 } signaling;
+
+void pli_active_see(pli_active *a, const pli_vertex_run *run, int64_t v, const void *value) {
+    const plait_vertex_program *p = &run->program;
+    const plait_vertex          vertex = pli_vertex_of(run->edges, pli_part_vertex(&run->part, v));
+    char                       *told = a->seen + run->tell_bytes * (size_t)v;
+    if (p->tell != NULL) p->tell(p->user, &vertex, value, told);
+    else memcpy(told, value, run->value_bytes);
+}
 
 /* What vertices tell of their first values. A first read may hold more than these, since others may be ahead. */
 static void see_first(void *user, int64_t first, int64_t last, int32_t thread) {
@@ -46,12 +55,10 @@ static void see_first(void *user, int64_t first, int64_t last, int32_t thread) {
     (void)thread;
     for (int64_t v = first; v < last; v++) {
         const plait_vertex vertex = pli_vertex_of(run->edges, pli_part_vertex(&run->part, v));
-        char              *told = s->a->seen + run->tell_bytes * (size_t)v;
         int64_t            value[PLI_VERTEX_MOST];
         memset(value, 0, run->value_bytes);
         if (p->init != NULL) p->init(p->user, &vertex, value);
-        if (p->tell != NULL) p->tell(p->user, &vertex, value, told);
-        else memcpy(told, value, run->value_bytes);
+        pli_active_see(s->a, run, v, value);
     }
 }
 
@@ -127,6 +134,7 @@ void pli_active_stays(pli_active *a, const pli_vertex_run *run, int64_t v, doubl
 }
 
 bool pli_active_is_sparse(const pli_active *a, const pli_vertex_run *run) {
+    if (run->heirs != NULL) return false; /* an heir must push the same rows, though it may find others active */
     return a->now != NULL && run->workers > 1 && a->applied < run->part.owned / FEW;
 }
 

@@ -12,6 +12,7 @@ typedef struct pli_active {
     uint8_t  *cached;  /* [n of part] 1: sum has what it has gathered; NULL: no gathers are cached */
     char     *sum;     /* [n of part] lent by the engine                              */
     uint64_t *key;     /* [owned] of those whose changes are packed                   */
+    int64_t  *rows;    /* of signals.c; NULL: not used yet                            */
     int64_t   applied; /* of the last superstep, own                                  */
     bool      begun;
     bool      behind; /* what was gathered may be of more than what was seen: others were ahead */
@@ -20,6 +21,8 @@ typedef struct pli_active {
 
 bool pli_active_make(const pli_vertex_run *run, pli_active *a); /* false: no memory */
 void pli_active_free(pli_active *a);
+/** Vertex v of the part had this value when it was last looked at. */
+void pli_active_see(pli_active *a, const pli_vertex_run *run, int64_t v, const void *value);
 /** Before a superstep, when run->told is there: who takes part. */
 void pli_active_next(pli_active *a, pli_vertex_run *run);
 /** Notes whether others are ahead of what this worker has seen, after what vertices tell was read once more. */

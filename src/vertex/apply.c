@@ -25,6 +25,7 @@
 #include "vertex/active.h"
 #include "vertex/heirs.h"
 #include "vertex/pagerank.h"
+#include "vertex/signals.h"
 #include "vertex/vertex.h"
 
 enum { LINE = 8 /* doubles apart, so that threads do not share a cache line */, NARROW = 64 /* bytes */ };
@@ -248,8 +249,28 @@ static plait_status change(pli_vertex_run *run) {
         a->active.applied += (int64_t)a->most[t * LINE + 1];
     }
     if (a->gathers) pay(run, a->active.now != NULL ? a->active.applied : run->part.owned, run->part.owned);
+    if (run->before != NULL) PLI_TRY(pli_signals_push(run, &a->active));
     PLI_TRY(push_changes(a));
     return run->heirs != NULL ? pli_heirs_tell(run, a->largest, a->active.applied) : PLAIT_OK;
+}
+
+/* Who takes part, once what vertices tell is there. */
+static plait_status find_active(pli_vertex_run *run) {
+    applying *a = run->engine;
+    if (a->active.now == NULL) return PLAIT_OK;
+    if (a->active.ready) pli_active_reread(&a->active, run);
+    else {
+        if (pli_heirs_is_inherited(run)) PLI_TRY(pli_signals_recall(run, &a->active));
+        pli_active_next(&a->active, run);
+    }
+    a->active.ready = false;
+    return PLAIT_OK;
+}
+
+/* In place of a worker that has died in this clock. */
+static plait_status look_for_active(pli_vertex_run *run) {
+    PLI_TRY(look(run));
+    return find_active(run);
 }
 
 /* --- supersteps --------------------------------------------------------------------------------------------------- */
@@ -274,17 +295,14 @@ static plait_status superstep(pli_vertex_run *run, pli_outcome *o, bool *stop) {
     PLI_TRY(pli_heirs_each(run, look));
     PLI_TRY(pli_vertex_total(run, stop));
     if (*stop) return PLAIT_OK;
-    applying *a = run->engine;
-    if (a->active.ready) pli_active_reread(&a->active, run);
-    else pli_active_next(&a->active, run);
-    a->active.ready = false;
+    PLI_TRY(pli_heirs_each(run, find_active));
     if (run->sum != NULL) {
         PLI_TRY(pli_heirs_each(run, push_sums));
         PLI_TRY(pli_heirs_clock(run, look, push_sums));
         PLI_TRY(pli_heirs_each(run, look_at_sums));
     }
     PLI_TRY(pli_heirs_each(run, change));
-    PLI_TRY(pli_heirs_clock(run, run->sum != NULL ? look_at_sums : look, change));
+    PLI_TRY(pli_heirs_clock(run, run->sum != NULL ? look_at_sums : look_for_active, change));
     run->report.supersteps++;
     PLI_TRY(hear(run, o));
     run->report.interrupted = o->interrupted;
@@ -294,18 +312,19 @@ static plait_status superstep(pli_vertex_run *run, pli_outcome *o, bool *stop) {
 /* The vertices that take part in the next superstep are found now, and go into a checkpoint. It has all that was
  * pushed, and a run that goes on from it has seen all of that from the first. So nobody may have seen less here, or
  * those whom the rest signals would not take part. */
-static plait_status pause_run(pli_vertex_run *run) {
+static plait_status find_frontier(pli_vertex_run *run) {
+    PLI_TRY(look_for_active(run));
     applying *a = run->engine;
+    a->active.ready = !pli_heirs_is_inherited(run);
+    PLI_TRY(pli_vertex_make_row(run));
+    for (int64_t i = 0; i < run->part.owned; i++) run->row[2 * i] = a->active.now[run->part.own + i];
+    return PLAIT_OK;
+}
+
+static plait_status pause_run(pli_vertex_run *run) {
     if (!pli_vertex_is_due(run)) return PLAIT_OK;
-    if (run->frontier != NULL) {
-        if (!run->all_is_read) PLI_TRY(plait_job_barrier(run->job));
-        PLI_TRY(pli_vertex_read(run));
-        pli_vertex_tell(run);
-        pli_active_next(&a->active, run);
-        a->active.ready = true;
-        for (int64_t i = 0; i < run->part.owned; i++) run->row[2 * i] = a->active.now[run->part.own + i];
-    }
-    return pli_vertex_pause(run);
+    if (run->frontier != NULL && !run->all_is_read) PLI_TRY(plait_job_barrier(run->job));
+    return pli_vertex_pause(run, find_frontier);
 }
 
 /* Nothing has changed in a superstep. *met: it began behind a barrier, so it had read all; else the next one does. */

@@ -201,7 +201,7 @@ plait_status pli_vertex_fold(pli_vertex_run *run) {
         run->report.supersteps++;
         if (status == PLAIT_OK && run->report.supersteps % every == 0)
             status = run->heirs != NULL ? is_still_without(run, &still) : is_still(run, &still);
-        if (status == PLAIT_OK && !still && pli_vertex_is_due(run)) status = pli_vertex_pause(run);
+        if (status == PLAIT_OK && !still && pli_vertex_is_due(run)) status = pli_vertex_pause(run, NULL);
         if (run->report.interrupted) break;
     }
     run->report.still = still;

@@ -46,6 +46,7 @@ void pli_heirs_free(pli_vertex_run *run) {
     for (int32_t w = 0; h->part != NULL && w < run->workers; w++) {
         if (h->part[w] == NULL) continue;
         pli_vertex_leave_part(h->part[w]);
+        pli_free(h->part[w]->row);
         pli_free(h->part[w]);
     }
     pli_free(h->part);
@@ -80,6 +81,10 @@ static plait_status part_of(pli_vertex_run *run, int32_t home, pli_vertex_run **
     h->read_at[home] = -1;
     *part_out = h->part[home] = part;
     return PLAIT_OK;
+}
+
+bool pli_heirs_is_inherited(const pli_vertex_run *part) {
+    return part->heirs != NULL && part->rank != part->heirs->me;
 }
 
 plait_status pli_heirs_each(pli_vertex_run *run, pli_part_fn *fn) {

@@ -38,6 +38,8 @@ plait_status pli_heirs_make(pli_vertex_run *run);
 /** Frees the parts of others; what engines keep of them was freed by pli_heirs_each_made. run->heirs may be NULL. */
 void pli_heirs_free(pli_vertex_run *run);
 
+/** Is it the part of a worker that has died? */
+bool pli_heirs_is_inherited(const pli_vertex_run *part);
 /** Calls fn for the own part, and for those of the dead that are this worker's in this clock. */
 plait_status pli_heirs_each(pli_vertex_run *run, pli_part_fn *fn);
 /** Calls fn for the own part, and for all that this worker has ever had. */

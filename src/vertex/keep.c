@@ -12,7 +12,14 @@
 
 #include "comm/comm.h"
 #include "table/table.h"
+#include "vertex/heirs.h"
 #include "vertex/vertex.h"
+
+plait_status pli_vertex_make_row(pli_vertex_run *part) {
+    if (part->row == NULL) part->row = pli_calloc((size_t)part->part.owned, 2 * sizeof *part->row);
+    return part->row != NULL ? PLAIT_OK
+                             : pli_fail(part->err, PLAIT_ENOMEM, "%s: no memory for a frontier", part->program.name);
+}
 
 static plait_status make_frontier(pli_vertex_run *run) {
     plait_table_opts t;
@@ -21,13 +28,11 @@ static plait_status make_frontier(pli_vertex_run *run) {
     snprintf(name, sizeof name, "%s.frontier", run->program.name);
     t.name = name;
     t.type = PLAIT_F64;
-    t.combine = "last";
+    t.combine = run->heirs == NULL ? "last" : "add"; /* two replicas need one that adds */
     t.keyed = 1;
     t.rows = run->edges->n;
     t.cols = 2;
-    run->row = pli_calloc((size_t)run->part.owned, 2 * sizeof *run->row);
-    if (run->row == NULL)
-        return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for a frontier", run->program.name);
+    PLI_TRY(pli_vertex_make_row(run));
     return plait_table_create(run->job, &t, &run->frontier);
 }
 
@@ -67,12 +72,30 @@ bool pli_vertex_is_due(const pli_vertex_run *run) {
     return run->opts.pause != NULL && (periodic || run->report.interrupted);
 }
 
-plait_status pli_vertex_pause(pli_vertex_run *run) {
-    const int64_t first = run->cut->first[run->rank];
-    plait_table  *tables[2];
+/* Of whole numbers, which are exact. */
+static plait_status subtract_old(pli_vertex_run *part, int64_t first) {
+    const int64_t n = part->part.owned;
+    double       *old = pli_array((size_t)n, 2 * sizeof *old);
+    if (old == NULL) return pli_fail(part->err, PLAIT_ENOMEM, "%s: no memory for a frontier", part->program.name);
+    const plait_status status = plait_table_get_range(part->frontier, first, n, old);
+    for (int64_t i = 0; status == PLAIT_OK && i < 2 * n; i++) part->row[i] -= old[i];
+    pli_free(old);
+    return status;
+}
+
+static plait_status push_frontier(pli_vertex_run *part) {
+    const int64_t first = part->cut->first[part->rank], n = part->part.owned;
+    if (n == 0) return PLAIT_OK;
+    if (part->heirs != NULL) PLI_TRY(subtract_old(part, first));
+    return plait_table_inc_range(part->frontier, first, n, part->row, 0);
+}
+
+plait_status pli_vertex_pause(pli_vertex_run *run, pli_part_fn *find) {
+    plait_table *tables[2];
     if (run->frontier != NULL) {
-        if (run->part.owned > 0) PLI_TRY(plait_table_inc_range(run->frontier, first, run->part.owned, run->row, 0));
-        PLI_TRY(plait_job_clock(run->job));
+        if (find != NULL) PLI_TRY(pli_heirs_each(run, find));
+        PLI_TRY(pli_heirs_each(run, push_frontier));
+        PLI_TRY(pli_heirs_clock(run, find, push_frontier));
     }
     const int32_t n = tables_of(run, tables);
     return run->opts.pause(run->opts.user, run->job, tables, n);

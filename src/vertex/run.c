@@ -8,6 +8,7 @@
 #include "vertex/async/rounds.h"
 #include "vertex/heirs.h"
 #include "vertex/pagerank.h"
+#include "vertex/signals.h"
 #include "vertex/vertex.h"
 
 void (plait_vertex_program_init)(plait_vertex_program *program) {
@@ -233,6 +234,7 @@ static plait_status make(pli_vertex_run *run) {
     const bool survives = run->job->layout.replicas > 1;
     if (survives && run->async) return pli_rounds_make(run);
     PLI_TRY(make_tables(run));
+    if (survives && run->program.scatter != NULL) PLI_TRY(pli_signals_make(run));
     return survives ? pli_heirs_make(run) : PLAIT_OK;
 }
 

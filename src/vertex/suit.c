@@ -126,9 +126,6 @@ static plait_status check_replicas(const pli_vertex_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: replicas 2 with %s over %s is refused: an heir needs the values "
                         "that the dead worker had read; nearest is consistency bsp", p->name, run->job->consistency,
                         run->job->topology);
-    if (p->scatter != NULL && !run->async)
-        return pli_fail(run->err, PLAIT_EREFUSED, "%s: scatter with replicas 2 is refused: which vertices are signaled "
-                        "is known to their worker alone; nearest is engine async", p->name);
     if (p->edge_values > 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: edges with numbers of their own and replicas 2 are refused: "
                         "these numbers are in no table, and die with their worker; nearest is replicas 1", p->name);

@@ -16,6 +16,7 @@
  *     keep.c       stopping and going on: what a checkpoint needs beside the values
  *     totals.c     sums over all vertices and edges, and what they end
  *     heirs.c      the parts of workers that have died
+ *     signals.c    whom they had signaled
  *     fold.c       supersteps of a frontier
  *     locks/       locks on scopes: a machine
  *     async/       the asynchronous engine: vertex by vertex, from a queue, under locks
@@ -176,7 +177,8 @@ typedef struct pli_vertex_run {
     double                     *total;  /* [totals] */
     plait_vertex_opts           opts;
     plait_table                *frontier; /* who takes part next; NULL: no checkpoint needs it */
-    double                     *row;      /* [owned, 2] of the frontier */
+    double                     *row;      /* [owned, 2] of the frontier; NULL: not needed yet */
+    plait_table                *before;   /* signals.c; NULL: no heir needs it */
     bool                        restored;
     void                       *engine; /* what a synchronous engine keeps of the part; NULL: nothing yet */
     struct pli_heirs           *heirs;  /* sync, two replicas: heirs.h; else NULL                         */
@@ -216,8 +218,11 @@ void pli_vertex_tell(pli_vertex_run *run);
 plait_status pli_vertex_begin(pli_vertex_run *run);
 /** Does the caller want to be called behind this superstep? The same on all workers. */
 bool         pli_vertex_is_due(const pli_vertex_run *run);
-/** Calls it; run->row has the own vertices' frontier, if there is one. Collective. */
-plait_status pli_vertex_pause(pli_vertex_run *run);
+/** Calls it. find fills row with the frontier of the part's own vertices, if there is one; NULL: it is filled.
+ *  Collective. */
+plait_status pli_vertex_pause(pli_vertex_run *run, plait_status (*find)(pli_vertex_run *part));
+/** Room for the part's rows of the frontier, if it has none. Errors: ENOMEM. */
+plait_status pli_vertex_make_row(pli_vertex_run *part);
 /** Has anybody interrupted this worker? */
 bool         pli_vertex_is_interrupted(const pli_vertex_run *run);
 

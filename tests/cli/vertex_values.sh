@@ -173,7 +173,6 @@ refused 2 "bfs has no use for --priors: it is beliefs'" bfs --data pair --source
 refused 2 "beliefs has no use for --damping: it is pagerank's" beliefs --data pair --priors of_pair --damping 0.5
 refused 2 "--messages" beliefs --data pair --priors of_pair --messages min
 refused 2 "the checkpoint is of 'graph run beliefs" beliefs --data grid --priors priors --smoothing 0.6 --resume kept
-refused 2 "als: scatter with replicas 2 is refused" als --data ratings --workers 3 --topology ps --replicas 2
 refused 2 "has edges to others and from others" als --data ratings --undirected
 refused 2 "--l2 must be above 0" als --data ratings --l2 0
 refused 2 "--components" als --data ratings --components 65

@@ -12,7 +12,7 @@
 
 typedef struct refusal {
     const char *says, *engine, *consistency;
-    bool        scatters, numbers, stops;
+    bool        numbers, stops;
 } refusal;
 
 typedef struct refusing {
@@ -20,11 +20,6 @@ typedef struct refusing {
     plait_edges   *edges;
 } refusing;
 
-static int never(void *user, const plait_vertex_edge *edge) {
-    (void)user;
-    (void)edge;
-    return 0;
-}
 static void nothing(void *user, const plait_vertex_edge *edge) {
     (void)user;
     (void)edge;
@@ -48,7 +43,6 @@ static plait_status be_refused(plait_job *job, void *user) {
     make("pagerank", &choice, &p);
     opts.engine = f->r->engine;
     if (f->r->stops) opts.pause = save_nothing;
-    if (f->r->scatters) p.scatter = never;
     if (f->r->numbers) {
         p.edge_values = 1;
         p.edge_init = nothing;
@@ -63,7 +57,6 @@ static void test_what_nobody_could_make_anew_is_refused(void **state) {
     static const refusal refusals[] = {
         { .says = "nearest is consistency bsp", .consistency = "ssp:2" },
         { .says = "checkpoints of engine async with replicas 2 are refused", .engine = "async", .stops = true },
-        { .says = "which vertices are signaled is known to their worker alone", .scatters = true },
         { .says = "these numbers are in no table, and die with their worker", .numbers = true },
     };
     static const uint64_t from[] = { 1, 2, 3 }, to[] = { 2, 3, 1 };

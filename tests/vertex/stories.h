@@ -19,9 +19,10 @@
 #include "comm/comm.h"
 #include "named.h"
 #include "table/mortal.h"
+#include "vertex/als.h"
 #include "vertex/vertex.h"
 
-enum { N = 60, M = 170, RANKS_MAX = 7, ENOUGH = 3000 }; /* supersteps: all runs end sooner by themselves */
+enum { N = 60, M = 170, USERS = 35, RANKS_MAX = 7, ENOUGH = 3000 }; /* supersteps: all runs end sooner by themselves */
 
 typedef struct story {
     uint64_t     seed;
@@ -127,6 +128,17 @@ static inline double update(void *user, const plait_vertex *v, int64_t n, const 
     return h->s->of.update(h->s->of.user, v, n, edge, value);
 }
 
+static inline int scatter(void *user, const plait_vertex_edge *edge) {
+    const hand *h = user;
+    strike(h);
+    return h->s->of.scatter(h->s->of.user, edge);
+}
+
+static inline int starts(void *user, const plait_vertex *v) {
+    const hand *h = user;
+    return h->s->of.starts(h->s->of.user, v);
+}
+
 static inline void total(void *user, const plait_vertex *v, const void *value, double *sum) {
     const hand *h = user;
     strike(h);
@@ -205,6 +217,57 @@ static inline int no_signal(void *user, const plait_vertex_edge *edge) {
     return 0;
 }
 
+/* Who starts, who is signaled and who takes part again decide each bit: a vertex mixes what its neighbors have into its
+ * own number each time that it takes part, MIXES times at most. */
+enum { MIXES = 9 };
+static inline double mix(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge, void *value) {
+    int64_t *mine = value;
+    uint64_t sum = (uint64_t)mine[1] * 31 + 1;
+    (void)user;
+    if (mine[0] == MIXES) return 0;
+    for (int64_t k = 0; k < n; k++) sum += (uint64_t)((const int64_t *)edge[k].told)[1];
+    mine[0]++;
+    mine[1] = (int64_t)sum;
+    return (mine[0] + v->index) % 3 > 0;
+}
+static inline int mixes_first(void *user, const plait_vertex *v) {
+    (void)user;
+    return v->index % 5 == 0;
+}
+static inline int mixes_too(void *user, const plait_vertex_edge *edge) {
+    const int64_t *was = edge->was, *told = edge->told;
+    (void)user;
+    return (was[1] ^ told[1]) % 3 == 0;
+}
+
+/* A vertex lives while 2 edges come to it from the living. Its gathers are cached. */
+static inline void alive(void *user, const plait_vertex *v, void *value) {
+    (void)user;
+    (void)v;
+    *(int64_t *)value = 1;
+}
+static inline void count_living(void *user, const plait_vertex_edge *edge, void *gathered) {
+    (void)user;
+    *(int64_t *)gathered += *(const int64_t *)edge->told;
+}
+static inline double live_or_die(void *user, const plait_vertex *v, const void *gathered, void *value) {
+    int64_t      *living = value;
+    const int64_t old = *living;
+    (void)user;
+    (void)v;
+    *living = old != 0 && *(const int64_t *)gathered >= 2;
+    return (double)(old - *living);
+}
+static inline int has_died(void *user, const plait_vertex_edge *edge) {
+    (void)user;
+    return *(const int64_t *)edge->told != *(const int64_t *)edge->was;
+}
+static inline int post_death(void *user, const plait_vertex_edge *edge, void *gathered) {
+    (void)user;
+    *(int64_t *)gathered += *(const int64_t *)edge->told - *(const int64_t *)edge->was;
+    return 1;
+}
+
 static inline plait_vertex_program program_of(const story *s) {
     plait_vertex_program p;
     if (pli_is(s->program, "tokens")) {
@@ -227,6 +290,29 @@ static inline plait_vertex_program program_of(const story *s) {
         p.tolerance = 1e-3;
         return p;
     }
+    if (pli_is(s->program, "mixed")) {
+        plait_vertex_program_init(&p);
+        p.name = "mixed";
+        p.type = PLAIT_I64;
+        p.values = 2;
+        p.near = PLAIT_NEAR_BOTH;
+        p.update = mix;
+        p.starts = mixes_first;
+        p.scatter = mixes_too;
+        p.again = 1;
+        return p;
+    }
+    if (pli_is(s->program, "core")) {
+        plait_vertex_program_init(&p);
+        p.name = "core";
+        p.type = PLAIT_I64;
+        p.init = alive;
+        p.gather = count_living;
+        p.apply = live_or_die;
+        p.scatter = has_died;
+        p.post_delta = post_death;
+        return p;
+    }
     make(pli_is(s->program, "summed") ? "pagerank" : s->program, &s->choice, &p);
     if (!pli_is(s->program, "summed")) return p;
     p.totals = 2;
@@ -244,6 +330,8 @@ static inline plait_vertex_program by_way_of(hand *h) {
     if (of->update == NULL) p.tell = tell;
     if (of->apply != NULL) p.apply = apply;
     if (of->update != NULL) p.update = update;
+    if (of->scatter != NULL) p.scatter = scatter;
+    if (of->starts != NULL) p.starts = starts;
     if (of->total != NULL) p.total = total;
     if (of->total_edge != NULL) p.total_edge = total_edge;
     if (of->stop != NULL) p.stop = stop;
@@ -307,7 +395,9 @@ static inline plait_status live(story *s, plait_error *err) {
     return status;
 }
 
+/* Ratings: the first vertices are users, and edges go from them to the others. */
 static inline void draw_graph(story *s) {
+    const bool  rated = pli_is(s->program, "als");
     pli_random  random = pli_random_at(s->seed, PLI_RANDOM_DATA, 5, 0);
     uint64_t    from[M], to[M];
     float       weight[M];
@@ -316,6 +406,8 @@ static inline void draw_graph(story *s) {
         const double a = pli_random_f64(&random);
         from[k] = k < N ? (uint64_t)k : (uint64_t)(a * a * N); /* each vertex has an edge */
         to[k] = (uint64_t)(pli_random_f64(&random) * N);
+        if (rated && from[k] < USERS) to[k] = USERS + to[k] % (N - USERS);
+        else if (rated) to[k] = from[k], from[k] = (uint64_t)(a * USERS);
         weight[k] = (float)(1 + (int)(pli_random_f64(&random) * 5));
     }
     if (plait_edges_from_memory(M, from, to, weight, NULL, &s->edges, &err) < 0) fail_msg("%s", err.text);
@@ -333,20 +425,30 @@ static inline void draw_engine(story *s, pli_random *r) {
     s->order = orders[pli_random_below(r, 3)];
 }
 
+static inline void prepare_als(story *s) {
+    const pli_vertex_asked asked = { .components = 3, .l2 = 0.1 }; /* a value has 4 floats */
+    plait_error            err;
+    s->choice.tolerance = 1e-3;
+    if (pli_als_prepare(&asked, &s->choice, &err) < 0) fail_msg("%s", err.text);
+}
+
 static inline void draw(story *s) {
-    static const char *const programs[] = { "pagerank", "sssp", "bfs", "components", "summed", "halves" };
+    static const char *const programs[] = { "pagerank", "sssp", "bfs", "components", "summed", "halves", "mixed",
+                                            "core", "als" };
+    enum { PROGRAMS = sizeof programs / sizeof *programs, WHOLE_ROWS = 5 /* from "halves" on */ };
     static const char *const cuts[] = { "range", "random", "hdrf", "grid" };
     pli_random               r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 6, 0);
     plait_error              err;
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->told, NULL);
-    draw_graph(s);
-    s->program = programs[pli_random_below(&r, 6)];
-    s->cut_by = pli_is(s->program, "halves") ? "range" : cuts[pli_random_below(&r, 4)];
+    const uint64_t program = pli_random_below(&r, PROGRAMS);
+    s->program = programs[program];
+    s->cut_by = program >= WHOLE_ROWS ? "range" : cuts[pli_random_below(&r, 4)];
     s->exact = pli_is(s->cut_by, "range") && pli_random_below(&r, 2) == 0;
     s->workers = 2 + (int32_t)pli_random_below(&r, 4);
     s->servers = pli_random_below(&r, 4) == 0 ? 2 : 0;
     draw_engine(s, &r);
+    draw_graph(s);
     s->limit = s->engine == NULL && pli_random_below(&r, 4) == 0 ? 3 + (int64_t)pli_random_below(&r, 5) : ENOUGH;
     s->killer = (int32_t)pli_random_below(&r, (uint64_t)s->workers);
     do s->victim = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + s->servers));
@@ -357,12 +459,14 @@ static inline void draw(story *s) {
         while (s->second == s->killer || s->second == s->victim);
     const bool sourced = pli_is(s->program, "sssp") || pli_is(s->program, "bfs");
     s->choice = (pli_vertex_choice){ s->edges, sourced ? 0 : -1, 0.85, s->engine != NULL ? 1e-12 : 1e-6, 0, NULL };
+    if (pli_is(s->program, "als")) prepare_als(s);
     s->of = program_of(s);
     if (plait_vertex_cut_create(s->edges, s->of.near, s->cut_by, s->workers, &s->cut, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 static inline void free_story(story *s) {
+    if (s->choice.own != NULL) pli_als_release(&s->choice.own);
     plait_vertex_cut_destroy(&s->cut);
     plait_edges_destroy(&s->edges);
     free(s);

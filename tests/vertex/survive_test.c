@@ -37,7 +37,7 @@ static bool are_tokens(const int64_t *value) {
 /* Are these the values of the run in which nobody died? Asynchronous ranks come to them up to the tolerance. */
 static bool are_same(const story *s, const int64_t *value, const int64_t *wanted) {
     const bool   shared = !pli_is(s->cut_by, "range") && s->of.apply != NULL;
-    const size_t bytes = s->of.type == PLAIT_F32 ? 4 : 8;
+    const size_t bytes = (s->of.type == PLAIT_F32 ? 4U : 8U) * (size_t)(s->of.values > 0 ? s->of.values : 1);
     const bool   stale = s->engine != NULL && s->of.apply != NULL;
     if (pli_is(s->program, "tokens")) return are_tokens(value);
     if (!shared && !stale) return memcmp(value, wanted, N * bytes) == 0;

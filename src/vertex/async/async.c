@@ -238,7 +238,7 @@ static plait_status pause_run(pli_async *a) {
         run->row[2 * i] = pli_queue_has(&a->queue, i) ? 1 + weight : 0;
         run->row[2 * i + 1] = a->unsaid[i];
     }
-    return pli_vertex_pause(run);
+    return pli_vertex_pause(run, NULL);
 }
 
 static plait_status loop(pli_async *a) {
