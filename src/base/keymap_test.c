@@ -75,6 +75,24 @@ static void test_batches_equal_a_model(void **state) {
     pli_keymap_destroy(&map);
 }
 
+/* Some rows' keys, found a few slots at a time, are those that all rows' keys have there. */
+static void test_keys_of_some_rows(void **state) {
+    (void)state;
+    enum { N = 1000, FIRST = 300, ROWS = 250 };
+    uint64_t   all[N], some[ROWS + 1] = { 0 }, at = 0;
+    int        steps = 1;
+    pli_keymap map;
+    pli_keymap_init(&map);
+    assert_true(pli_keymap_keys_within(&map, &at, 7, 0, 1, some));
+    for (uint64_t i = 0; i < N; i++) assert_int_equal(pli_keymap_add(&map, i * i), i);
+    pli_keymap_keys(&map, all);
+    for (; !pli_keymap_keys_within(&map, &at, 7, FIRST, ROWS, some); steps++) assert_int_equal(at, 7 * steps);
+    assert_int_equal(at, map.mask + 1);
+    assert_memory_equal(some, all + FIRST, ROWS * sizeof *some);
+    assert_int_equal(some[ROWS], 0);
+    pli_keymap_destroy(&map);
+}
+
 /* Keys are chosen so that all have their home at the end of the table: probes wrap around. */
 static void test_collisions_wrap(void **state) {
     (void)state;
@@ -134,6 +152,7 @@ int main(void) {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_rows_count_up_and_stay),
         cmocka_unit_test(test_batches_equal_a_model),
+        cmocka_unit_test(test_keys_of_some_rows),
         cmocka_unit_test(test_collisions_wrap),
         cmocka_unit_test(test_reserve_ends_growth),
         cmocka_unit_test(test_out_of_memory),

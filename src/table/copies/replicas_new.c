@@ -133,23 +133,24 @@ static pli_server_table *next_open(const pli_server *server) {
     return NULL;
 }
 
-/* Sends the next slice, or that there is none. Returns its bytes. */
-static uint64_t send_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
+/* Sends the next slice, or that there is none. Returns its bytes; one without rows, which takes as long, counts as
+ * full. */
+static int64_t send_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas     *c = server->replicas;
     pli_server_table *table = next_open(server);
     pli_msg          *msg = table == NULL ? empty(PLI_WHOLE) : pli_slices_next(&table->slices, &table->shard);
-    const uint64_t    bytes = msg == NULL ? 0 : msg->head.body_bytes;
+    const int64_t     bytes = msg == NULL ? 0 : (int64_t)msg->head.body_bytes;
     if (msg != NULL) msg->head.clock = server->applied;
     c->making = table != NULL;
     c->slice = c->tx.next;
-    pli_out_work(out, PLI_WORK_VALUES, bytes / 8);
+    pli_out_work(out, PLI_WORK_VALUES, (uint64_t)bytes / 8);
     pli_replicas_say(server, now_ns, msg, out);
-    return bytes;
+    return bytes > (int64_t)sizeof(pli_wire_slice) ? bytes : pli_slice_size();
 }
 
 void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas  *c = server->replicas;
-    const uint64_t most = AT_ONCE * (uint64_t)pli_slice_size();
+    const int64_t most = AT_ONCE * pli_slice_size();
     for (int64_t t = 0; t < server->tables; t++) {
         pli_server_table *table = server->table[t];
         if (table == NULL) continue;
@@ -162,7 +163,7 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     for (int32_t w = 0; has_both(server) && w < server->layout.workers; w++) tell_clock(server, now_ns, w, out);
     c->begins = c->tx.next - 1;
     c->making = true;
-    for (uint64_t sent = 0; c->making && sent < most && out->error.code >= 0;) sent += send_slice(server, now_ns, out);
+    for (int64_t sent = 0; c->making && sent < most && out->error.code >= 0;) sent += send_slice(server, now_ns, out);
     if (!c->making) c->begins = c->tx.next - 1; /* a small state: what waits is safe when the replica is whole */
 }
 

@@ -12,7 +12,7 @@ enum { SLICE_BYTES = 1 << 20, SLOTS = 1 << 20 /* of a map, looked through at a t
 #ifdef PLI_TESTING
 _Atomic int64_t pli_slice_bytes = SLICE_BYTES;
 int64_t         pli_slice_size(void) { return pli_slice_bytes; }
-static uint64_t slots_at_a_time(void) { return pli_slice_bytes < SLICE_BYTES ? 8 : SLOTS; }
+static uint64_t slots_at_a_time(void) { return pli_slice_bytes < SLICE_BYTES ? 2 : SLOTS; }
 #else
 int64_t         pli_slice_size(void) { return SLICE_BYTES; }
 static uint64_t slots_at_a_time(void) { return SLOTS; }
