@@ -399,7 +399,101 @@ static void test_all_that_changes_rows_comes_between(void **state) {
     assert_true(between > 10 * SEEDS); /* what was drawn happened while slices were under way */
 }
 
+/* --- moments ------------------------------------------------------------------------------------------------------ */
+
+/* A world of that seed in which a new replica has begun and lacks rows. */
+static void open_between(world *w, uint64_t seed) {
+    open_world(w, seed);
+    pli_slice_bytes = 1;
+    for (int n = 0; n < 40; n++) act(w);
+    if (w->place == 1) kill_other(w);
+    while (!w->made.replicas->begun) SURE(w, deliver(w));
+}
+
+/* Who makes it dies: the shards are lost, and whoever asks for them is told. */
+static void test_its_maker_dies(void **state) {
+    (void)state;
+    int64_t lacked = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        static world w;
+        open_between(&w, seed);
+        for (uint64_t n = pick(&w, 20); n > 0 && !w.made.replicas->whole; n--) act(&w);
+        const bool     whole = w.made.replicas->whole;
+        const pli_msg *told = NULL;
+        pli_out        out;
+        pli_out_init(&out);
+        for (int32_t place = 0; place < w.place; place++) {
+            const pli_member_event event = { .kind = PLI_MEMBER_DIED, .epoch = 3, .why = { .text = "killed" },
+                                             .rank = pli_replica_rank(&w.layout, w.number, place) };
+            pli_server_ops.on_member(&w.made, 1, &event, &out);
+        }
+        SURE(&w, w.made.replicas->serves == whole && w.made.replicas->empty == !whole);
+        pli_out_drop(&out);
+        pli_out_init(&out);
+        pli_server_ops.on_message(&w.made, 1, message(&w, 0, PLI_LEAVE, 0), &out);
+        for (const pli_msg *msg = out.first; msg != NULL; msg = msg->next)
+            if (msg->head.kind == PLI_NONE && msg->head.dst == 0) told = msg;
+        SURE(&w, out.error.code >= 0 && (told != NULL) == !whole);
+        lacked += !whole;
+        pli_out_drop(&out);
+        close_world(&w);
+    }
+    assert_true(lacked > 10);
+}
+
+/* A slice that is not the next, is cut, or names what is not there. */
+static void test_malformed(void **state) {
+    (void)state;
+    enum { TABLE, EARLIER, LATER, NEGATIVE, MANY, HUGE_N, FLAGS, CUT, LONG, SHORT, AGAIN, KINDS };
+    for (uint64_t seed = 1; seed <= 60; seed++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            static world   w;
+            pli_wire_slice slice;
+            pli_out        out;
+            plait_error    why = { 0 };
+            open_between(&w, seed);
+            while (w.to != NULL && w.to->head.kind != PLI_SLICE) (void)deliver(&w);
+            pli_msg *msg = pop(&w.to, &w.to_last);
+            if (msg == NULL) { /* its tables had no rows */
+                close_world(&w);
+                break;
+            }
+            memcpy(&slice, pli_msg_body(msg), sizeof slice);
+            const pli_store *store = &w.made.table[slice.table]->shard.store;
+            const int64_t    rows = store->rows, here = store->here;
+            if (kind == TABLE) slice.table = 7;
+            if (kind == EARLIER) slice.first--;
+            if (kind == LATER) slice.first++;
+            if (kind == NEGATIVE) slice.n = -1;
+            if (kind == MANY) slice.n++;
+            if (kind == HUGE_N) slice.n = INT64_MAX / 8;
+            if (kind == FLAGS) slice.flags ^= PLI_SLICE_PENALTY;
+            if (kind == CUT) msg->head.body_bytes -= 8;
+            if (kind == SHORT) msg->head.body_bytes = sizeof slice - 8;
+            memcpy(pli_msg_body(msg), &slice, sizeof slice);
+            if (kind == LONG) {
+                pli_msg *longer = pli_msg_new(msg->head.body_bytes + 8);
+                memcpy(pli_msg_body(longer), pli_msg_body(msg), msg->head.body_bytes);
+                longer->head.clock = msg->head.clock;
+                pli_msg_free(&msg);
+                msg = longer;
+            }
+            pli_out_init(&out);
+            if (kind == AGAIN) SURE(&w, pli_replicas_take_slice(&w.made, msg, &out, &why) == PLAIT_OK);
+            const bool had_rows = slice.n > 0 || (slice.flags & PLI_SLICE_LAST);
+            const bool refused = pli_replicas_take_slice(&w.made, msg, &out, &why) == PLAIT_EFORMAT;
+            SURE(&w, refused || (kind == AGAIN && !had_rows));
+            SURE(&w, kind == AGAIN || (store->rows == rows && store->here == here));
+            pli_msg_free(&msg);
+            close_world(&w);
+        }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_that_changes_rows_comes_between) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_that_changes_rows_comes_between),
+        cmocka_unit_test(test_its_maker_dies),
+        cmocka_unit_test(test_malformed),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,8 +142,8 @@ static plait_status take_keys(pli_shard *shard, const pli_wire_slice *slice, con
     pli_store *store = &shard->store;
     for (int64_t i = 0; i < slice->n; i++)
         if (pli_placement_shard_of(&shard->spec.placement, keys[i]) != shard->index) return malformed(shard, err);
-    if (slice->rows > store->map.n && slice->rows < INT64_C(1) << 32)
-        (void)pli_keymap_reserve(&store->map, slice->rows); /* else it grows, key by key */
+    const int64_t some = 16 * (store->map.n + (1 << 16)); /* a map that grows by little moves all its keys each time */
+    (void)pli_keymap_reserve(&store->map, slice->rows < some ? slice->rows : some);
     if (!pli_grow((void **)&shard->at, &shard->at_capacity, slice->n, sizeof *shard->at) ||
         !pli_store_take_rows(store, slice->n, keys, shard->at))
         return no_memory(shard, err);
