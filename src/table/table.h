@@ -114,6 +114,10 @@ typedef struct pli_topology_ops {
     /** All rows of the table, if the worker holds them itself and they are the same on all workers: a checkpoint takes
      *  and puts back rows there. NULL: shards on servers have the rows. */
     struct pli_shard *(*copy)(const plait_table *table);
+    /** Of a table with copy that is sharded: sets the rule's state of the snapshot's rows aside (topology/sharded.h;
+     *  snap NULL: there was no memory for it, which all hear; collective), and puts rows of a slot back. */
+    plait_status (*keep_slices)(plait_table *table, struct pli_snap *snap, plait_error *err);
+    void (*put_slices)(plait_table *table, int32_t slot, int64_t first, int64_t n, const void *rows);
 } pli_topology_ops;
 
 extern const pli_topology_ops pli_served_ops, pli_mirror_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;

@@ -91,6 +91,15 @@ matrix --data few --epochs 2 --batch 20 --optimizer adagrad --topology ps --hash
 matrix --data wide --epochs 2 --batch 20 --optimizer ftrl --topology hybrid
 matrix --data wide --epochs 2 --batch 20 --optimizer sgd --topology allreduce
 matrix --data few --epochs 2 --batch 20 --model mlp --layers 6 --topology hybrid
+# Blocks that change hands: who asks for leases behind the checkpoint asks where those that ran before would have.
+matrix --data few --epochs 2 --batch 20 --optimizer adam --topology ps --balance dynamic
+works straight train --data few --epochs 2 --batch 20 --optimizer adam --reduce exact --json --quiet
+rm -rf d
+works first train --data few --epochs 2 --batch 20 --optimizer adam --reduce exact --json --quiet --workers 3 --topology allreduce --replicas 2 --balance dynamic --checkpoint d --checkpoint-every 7
+works second train --data few --epochs 2 --batch 20 --optimizer adam --reduce exact --json --quiet --workers 2 --topology ps --replicas 2 --balance dynamic --resume d
+same second straight "blocks that change hands, with two replicas"
+# A rule's state in slices, which end in the middle of rows: kept by row, whole.
+matrix --data few --epochs 2 --batch 20 --model mlp --layers 6 --optimizer adam --topology allreduce --optimizer-state sharded
 
 # --- from one topology to another, and to servers apart ---------------------------------------------------------------
 
@@ -100,6 +109,17 @@ works first train --data wide --epochs 2 --batch 20 --optimizer momentum --reduc
 for way in "--topology local" "--topology allreduce --workers 3" "--topology ps --workers 1 --servers 2"; do
     works second train --data wide --epochs 2 --batch 20 --optimizer momentum --reduce exact --json --quiet --resume d $way
     same second straight "from servers apart to $way"
+done
+
+works straight train --data few --epochs 2 --batch 20 --model mlp --layers 7 --optimizer adam --reduce exact --json --quiet
+set -- --data few --epochs 2 --batch 20 --model mlp --layers 7 --optimizer adam --reduce exact --json --quiet
+for from in "--workers 3 --topology allreduce --optimizer-state sharded" "--workers 2 --topology ps"; do
+    rm -rf d
+    works first train "$@" $from --checkpoint d --checkpoint-every 9
+    for way in "--workers 4 --topology hybrid --optimizer-state sharded" "--workers 2 --topology allreduce --optimizer-state sharded" "--topology local"; do
+        works second train "$@" --resume d $way
+        same second straight "from $from to $way"
+    done
 done
 
 # --- as many workers, plain sums --------------------------------------------------------------------------------------
@@ -248,8 +268,6 @@ exits 2 "empty.*no checkpoint" refused train --data few --resume empty
 exits 1 "nowhere" refused train --data few --resume nowhere
 exits 2 "checkpoint-every 0" refused train --data few --checkpoint d --checkpoint-every 0
 exits 2 "checkpoint-every 30x" refused train --data few --checkpoint d --checkpoint-every 30x
-exits 2 "balance dynamic is refused" refused train --data few --checkpoint d --balance dynamic
-exits 2 "optimizer-state sharded is refused" refused train --data few --checkpoint d --optimizer-state sharded --topology allreduce
 exits 2 "standard input is refused" refused train --data - --checkpoint d
 exits 2 "table w under gossip:ring x bsp is refused.*nearest" refused train --data few --checkpoint d --topology gossip:ring --workers 2
 exits 2 "table w under local x async is refused.*nearest" refused train --data few --checkpoint d --consistency async

@@ -26,6 +26,7 @@ typedef struct job {
     const char     *rule, *topology, *consistency;
     plait_type      type;
     int32_t         plain;                       /* 1: sums are not exact */
+    int32_t         sharded;                     /* 1: the dense table's rule state lies in slices */
     cut            *taken;                       /* at clock CUT, if this run takes one */
     const cut      *from;                        /* where it goes on; NULL: from the beginning */
     double          values[TABLES][ROWS * COLS]; /* at the end, of worker 0; sparse: by key */
@@ -146,6 +147,7 @@ static plait_status create(plait_job *pj, const job *j, plait_table **table) {
         opts.keyed = t == 1;
         opts.type = j->type;
         opts.exact = !j->plain;
+        opts.sharded = j->sharded != 0 && t == 0;
         opts.rule.name = j->rule;
         opts.rule.l2 = j->rule != NULL ? 0.01 : 0;
         opts.rule.learning_rate = 0.05;
@@ -262,6 +264,33 @@ static void check_goes_on(const char *rule, plait_type type, const char *from, i
     close_cut(&taken);
 }
 
+/* Slices of a rule's state: from and to pairs that have them or not. */
+static void test_slices_go_on(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to, *rule;
+        int32_t     n, m, sharded, then; /* sharded: before, and then */
+    } runs[] = {
+        { "allreduce", "allreduce", "adam", 1, 3, 1, 1 }, { "allreduce", "allreduce", "momentum", 3, 2, 1, 1 },
+        { "allreduce", "ps", "adam", 4, 2, 1, 0 },        { "ps", "allreduce", "adagrad", 2, 3, 0, 1 },
+        { "allreduce", "allreduce", "adam", 2, 2, 1, 0 }, { "hybrid", "allreduce", "adam", 3, 4, 1, 1 },
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        static job straight, again;
+        cut        taken;
+        open_cut(&taken);
+        straight = (job){ .rule = runs[i].rule, .topology = runs[i].from, .consistency = "bsp", .taken = &taken,
+                          .sharded = runs[i].sharded };
+        again = (job){ .rule = runs[i].rule, .topology = runs[i].to, .consistency = "bsp", .from = &taken,
+                       .sharded = runs[i].then };
+        run(runs[i].n, 0, &straight);
+        run(runs[i].m, 0, &again);
+        check_same(&straight, &again);
+        assert_true(straight.late > 0);
+        close_cut(&taken);
+    }
+}
+
 static const char *const rules[] = { NULL, "sgd", "momentum", "adagrad", "adam", "ftrl" };
 static const char *const topologies[] = { "local", "ps", "allreduce" };
 enum { RULES = sizeof rules / sizeof *rules };
@@ -362,6 +391,7 @@ int main(void) {
         cmocka_unit_test(test_any_number_of_workers_goes_on),
         cmocka_unit_test(test_servers_apart_are_taken_from_and_put_to),
         cmocka_unit_test(test_a_stale_policy_goes_on),
+        cmocka_unit_test(test_slices_go_on),
         cmocka_unit_test(test_what_has_no_cut_is_refused_by_name),
     };
     return cmocka_run_group_tests(tests, small_pieces, NULL);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "learn/keep/keep.h"
 #include "table/table.h"
 
 plait_status pli_balance_check(const pli_run *run) {
@@ -17,8 +18,15 @@ plait_status pli_balance_check(const pli_run *run) {
 }
 
 plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *batches) {
-    int64_t blocks = pli_dataset_blocks(run->data);
-    *balance = (pli_balance){ .run = run, .batches = batches, .terms = { blocks, run->clocks, pli_run_holders(run) } };
+    const pli_resume *r = run->resume;
+    const int64_t     blocks = pli_dataset_blocks(run->data);
+    const int64_t     begin = r != NULL && r->epoch < run->epochs ? r->epoch * run->clocks + r->epoch_clock : 0;
+    *balance = (pli_balance){ .run = run,
+                              .batches = batches,
+                              .terms = { .blocks = blocks,
+                                         .clocks = run->clocks,
+                                         .tenants = pli_run_holders(run),
+                                         .first = pli_lease_first(begin, run->clocks) } };
     balance->lease = pli_array((size_t)blocks, sizeof *balance->lease);
     balance->held = pli_array((size_t)blocks, sizeof *balance->held);
     balance->part = pli_array((size_t)blocks, sizeof *balance->part);

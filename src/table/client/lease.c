@@ -40,7 +40,7 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
             err, PLAIT_EREFUSED,
             "leases with %d replicas are refused: the other replica would not know them; nearest is a static balance",
             job->layout.replicas);
-    bool         first = job->client.clock == 0;
+    bool         first = job->client.clock == terms->first;
     pli_ticket   ticket;
     pli_exchange x;
     char         what[64];

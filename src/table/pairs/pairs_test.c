@@ -92,13 +92,13 @@ static void test_learners_are_asked_for_what_they_need(void **state) {
 static void test_a_table_is_told_apart(void **state) {
     (void)state;
     plait_error     err;
-    const pli_above above = { .model = "logistic", .checkpoint = true, .balanced = true };
+    const pli_above above = { .model = "logistic", .checkpoint = true, .standard_input = true };
     pli_pair pair = { .topology = "allreduce", .consistency = "ssp:2", .table = "w", .rule = "sgd", .apart = true };
     assert_int_equal(pli_pair_check(&pair, &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "table w: topology allreduce x ssp:2 is refused"));
     pair.above = &above;
     assert_int_equal(pli_pair_check(&pair, &err), PLAIT_EREFUSED); /* of the run, whatever the table */
-    assert_ptr_equal(strstr(err.text, "a checkpoint with balance dynamic is refused"), err.text);
+    assert_ptr_equal(strstr(err.text, "a checkpoint with data from standard input is refused"), err.text);
     pair = (pli_pair){ .above = &above, .logged = true };
     assert_int_equal(pli_job_check(&pair, &err), PLAIT_EREFUSED);
     const pli_above resumed = { .resume = true };

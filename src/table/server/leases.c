@@ -32,7 +32,7 @@ struct pli_book {
 
 plait_status pli_book_open(int32_t workers, const pli_lease_terms *terms, pli_book **book_out, plait_error *err) {
     if (workers < terms->tenants || terms->tenants < 1 || terms->blocks < 1 || terms->blocks > INT32_MAX ||
-        terms->clocks < 1)
+        terms->clocks < 1 || terms->first < 0)
         return pli_fail(err, PLAIT_EFORMAT, "leases of %lld blocks over %lld clocks for %lld of %d workers",
                         (long long)terms->blocks, (long long)terms->clocks, (long long)terms->tenants, workers);
     pli_book *book = pli_calloc(1, sizeof *book);
@@ -61,7 +61,7 @@ void pli_book_close(pli_book **book) {
 
 bool pli_book_is_about(const pli_book *book, const pli_lease_terms *terms) {
     return book->terms.blocks == terms->blocks && book->terms.clocks == terms->clocks &&
-           book->terms.tenants == terms->tenants;
+           book->terms.tenants == terms->tenants && book->terms.first == terms->first;
 }
 
 plait_status pli_book_bring(pli_book *book, int32_t worker, const pli_lease *lease, int64_t n, plait_error *err) {
@@ -187,7 +187,7 @@ static void finish_transfers(pli_book *book, int32_t worker, int64_t clock) {
 
 plait_status pli_book_ask(pli_book *book, int32_t worker, int64_t clock, const pli_pace *pace, plait_error *err) {
     tenant *t = &book->tenant[worker];
-    int64_t due = t->asked < 0 ? 0 : pli_lease_next(t->asked, book->terms.clocks);
+    int64_t due = t->asked < 0 ? book->terms.first : pli_lease_next(t->asked, book->terms.clocks);
     if (clock != due)
         return pli_fail(err, PLAIT_EFORMAT, "rank %d asks for its leases at clock %lld, clock %lld was due", worker,
                         (long long)clock, (long long)due);

@@ -38,6 +38,7 @@ typedef struct pli_lease {
 typedef struct pli_lease_terms {
     int64_t blocks, clocks; /* clocks: of one epoch */
     int64_t tenants;        /* so many workers have blocks, the first of the job; the others never ask */
+    int64_t first;          /* the clock at which a worker asks for the first time: 0, unless a run goes on there */
 } pli_lease_terms;
 
 /* What a worker has done since it last asked. */
@@ -49,6 +50,12 @@ typedef struct pli_pace {
 static inline int64_t pli_lease_next(int64_t clock, int64_t clocks) {
     int64_t epoch_end = (clock / clocks + 1) * clocks;
     return clock + PLI_LEASE_EVERY < epoch_end ? clock + PLI_LEASE_EVERY : epoch_end;
+}
+
+/** Where workers ask for the first time, if their first clock is this one: where those before them would ask next. */
+static inline int64_t pli_lease_first(int64_t clock, int64_t clocks) {
+    const int64_t done = clock % clocks / PLI_LEASE_EVERY * PLI_LEASE_EVERY, asked = clock - clock % clocks + done;
+    return asked == clock ? clock : pli_lease_next(asked, clocks);
 }
 
 typedef struct pli_book pli_book;

@@ -160,7 +160,9 @@ static plait_status snap_copies(pli_capture *c, plait_error *err) {
         if (!pli_state_is_copied(c->table[t])) continue;
         pli_store *store = copy_of(c->table[t]);
         pli_state_share(c->table[t], store->rows, &first, &rows);
-        PLI_TRY(pli_snap_begin(store, first, rows, &c->snap[t], err));
+        const plait_status begun = pli_snap_begin(store, first, rows, &c->snap[t], err);
+        if (c->table[t]->spec.sharded) PLI_TRY(c->table[t]->ops->keep_slices(c->table[t], c->snap[t], err));
+        PLI_TRY(begun);
         c->units[t] = c->snap[t]->units;
     }
     return PLAIT_OK;

@@ -110,6 +110,10 @@ static plait_status put_served(plait_table *table, int32_t array, int64_t first,
 static plait_status put_copy(plait_table *table, int32_t array, int64_t first, int64_t n, const uint64_t *keys,
                              const void *rows, plait_error *err) {
     pli_shard *shard = table->ops->copy(table);
+    if (table->spec.sharded && array >= PLI_STATE_SLOT && array < PLI_STATE_PAID) {
+        table->ops->put_slices(table, array - PLI_STATE_SLOT, first, n, rows);
+        return PLAIT_OK;
+    }
     if (keys != NULL && (!pli_grow((void **)&shard->at, &shard->at_capacity, n, sizeof *shard->at) ||
                          !pli_store_add_rows(&shard->store, n, keys, shard->at)))
         return pli_fail(err, PLAIT_ENOMEM, "no memory to restore table %s", table->spec.name);

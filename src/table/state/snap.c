@@ -37,6 +37,38 @@ int64_t pli_snap_piece_rows(const pli_spec *spec) {
     return rows;
 }
 
+static int64_t rows_in(const pli_snap *snap, int64_t piece) {
+    const int64_t rest = snap->rows - piece * snap->piece_rows;
+    return rest < snap->piece_rows ? rest : snap->piece_rows;
+}
+
+/* Is this an array of which the store has not all rows? */
+static bool is_in_slices(const pli_spec *spec, int32_t array) {
+    return spec->sharded && array >= PLI_STATE_SLOT && array < PLI_STATE_PAID && pli_state_row_bytes(spec, array) > 0;
+}
+
+static bool make_aside(pli_snap *snap) {
+    for (int32_t a = PLI_STATE_SLOT; a < PLI_STATE_PAID; a++)
+        for (int64_t i = 0; is_in_slices(snap->store->spec, a) && i < snap->pieces; i++) {
+            const int64_t row_bytes = pli_state_row_bytes(snap->store->spec, a);
+            snap->piece[i].aside[a] = pli_slab_new((size_t)(rows_in(snap, i) * row_bytes));
+            if (snap->piece[i].aside[a] == NULL) return false;
+        }
+    return true;
+}
+
+void pli_snap_keep_values(pli_snap *snap, int32_t array, int64_t first, int64_t n, const void *values) {
+    const pli_spec *spec = snap->store->spec;
+    for (int64_t i = 0; i < snap->pieces; i++) {
+        const int64_t begin = (snap->first + i * snap->piece_rows) * spec->cols;
+        const int64_t end = begin + rows_in(snap, i) * spec->cols;
+        const int64_t low = first > begin ? first : begin, high = first + n < end ? first + n : end;
+        if (low >= high) continue;
+        memcpy(pli_at(snap->piece[i].aside[array]->memory, (low - begin) * spec->width),
+               pli_at_const(values, (low - first) * spec->width), (size_t)((high - low) * spec->width));
+    }
+}
+
 plait_status pli_snap_begin(pli_store *store, int64_t first, int64_t rows, pli_snap **snap_out, plait_error *err) {
     pli_snap *snap = pli_calloc(1, sizeof *snap);
     if (snap == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a snapshot of table %s", store->spec->name);
@@ -44,8 +76,9 @@ plait_status pli_snap_begin(pli_store *store, int64_t first, int64_t rows, pli_s
     snap->piece_rows = pli_snap_piece_rows(store->spec);
     snap->pieces = rows / snap->piece_rows + (rows % snap->piece_rows > 0);
     snap->piece = pli_calloc((size_t)snap->pieces, sizeof *snap->piece);
-    if (snap->piece == NULL && snap->pieces > 0) {
-        pli_free(snap);
+    if ((snap->piece == NULL && snap->pieces > 0) || !make_aside(snap)) {
+        if (snap->piece == NULL) snap->pieces = 0;
+        pli_snap_end(&snap);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a snapshot of table %s", store->spec->name);
     }
     for (int32_t a = 0; a < PLI_STATE_ARRAYS; a++)
@@ -121,18 +154,13 @@ void pli_snap_put(pli_store *store, int32_t array, int64_t first, int64_t n, con
 
 /* --- setting aside ---------------------------------------------------------------------------------------------- */
 
-static int64_t rows_in(const pli_snap *snap, int64_t piece) {
-    const int64_t rest = snap->rows - piece * snap->piece_rows;
-    return rest < snap->piece_rows ? rest : snap->piece_rows;
-}
-
 static void set_aside(pli_snap *snap, int64_t number) {
     pli_snap_piece *piece = &snap->piece[number];
     const int64_t   n = rows_in(snap, number);
     piece->safe = true;
     for (int32_t a = 0; a < PLI_STATE_KEYS; a++) {
         const int64_t row_bytes = pli_state_row_bytes(snap->store->spec, a);
-        if (row_bytes == 0 || (piece->taken & 1 << a)) continue;
+        if (row_bytes == 0 || (piece->taken & 1 << a) || is_in_slices(snap->store->spec, a)) continue;
         piece->aside[a] = pli_slab_new((size_t)(n * row_bytes));
         if (piece->aside[a] == NULL) {
             snap->starved = true;

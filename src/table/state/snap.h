@@ -11,6 +11,9 @@
  * the keys. An array goes in pieces of a fixed number of rows, so that a reader who wants one array after the other
  * reads each from its first to its last row. Keys never change for a row, and are never set aside.
  *
+ * A store that has the state of some values only (spec->sharded) cannot be asked for the rule's arrays by row. Its
+ * snapshot has memory for these of its rows from the beginning on, and whoever begins it fills that (keep_values).
+ *
  * No thread, lock or message: whoever owns the store owns its snapshot.
  *
  * Paper: Chandy, Lamport, "Distributed Snapshots", TOCS 1985, for what a cut is; copy on write by pieces as in Redis'
@@ -54,6 +57,9 @@ typedef struct pli_snap {
  *  Errors: ENOMEM. */
 plait_status pli_snap_begin(pli_store *store, int64_t first, int64_t rows, pli_snap **snap_out, plait_error *err);
 void         pli_snap_end(pli_snap **snap);
+/** Of a sharded store: sets aside what an array of the rule has in the values first .. first + n - 1 of the store, as
+ *  far as they are the snapshot's. */
+void         pli_snap_keep_values(pli_snap *snap, int32_t array, int64_t first, int64_t n, const void *values);
 /** As if all of it had been taken: keeps nothing and sets nothing aside any more. */
 void pli_snap_release(pli_snap *snap);
 

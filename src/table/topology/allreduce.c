@@ -2,11 +2,8 @@
  * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (mirror.h).
  * If the next clock needs a sum, the end of the clock waits for it. If the next clock may do without it, the sum flies,
  * and a later clock, which cannot start without it, waits for it. buckets.h says which sums travel together, and in
- * which order: it does not depend on who has flushed what.
- *
- * If a table is sharded, a rank holds the rule's state of one slice only. Then the sum is a reduce-scatter, the rule is
- * applied to the slice, and the values are gathered (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
- * Trillion Parameter Models", SC 2020, stage 1): as many bytes as an allreduce, the same values bit for bit. */
+ * which order: it does not depend on who has flushed what. A table of which each rank holds the rule's state of a slice
+ * goes another way: sharded.h. */
 #include <stdio.h>
 
 #include "table/copies/mirror.h"
@@ -17,75 +14,9 @@
 #include "table/topology/agreed_clock.h"
 #include "table/topology/buckets.h"
 #include "table/topology/coded_sums.h"
+#include "table/topology/sharded.h"
 
 enum { WHAT_BYTES = 128 };
-
-/* --- a sharded table: each worker has a slice of each part that the sum is cut into ------------------------------- */
-
-typedef struct slice {
-    int64_t part, n;    /* the part's values (of a sum)                            */
-    int64_t first, own; /* the worker's slice: values of the table                 */
-    int64_t state;      /* the number of its first state, behind those of parts before */
-} slice;
-
-static slice slice_of(const plait_table *table, int64_t i) {
-    const plait_job *job = table->job;
-    const int32_t  me = pli_job_me(job);
-    const int64_t  values = table->spec.rows * table->spec.cols, cut = values + PLI_SUM_EXTRA;
-    const int64_t  part = pli_bucket_first(table, cut, i), n = pli_bucket_first(table, cut, i + 1) - part;
-    int64_t        first, own, own_before;
-    pli_job_slice(job, n, me, &first, &own);
-    first += part;
-    if (first > values) first = values;
-    if (own > values - first) own = values - first;
-    pli_job_slice(job, pli_bucket_first(table, cut, 1), me, &(int64_t){ 0 }, &own_before);
-    return (slice){ .part = part, .n = n, .first = first, .own = own, .state = i * own_before };
-}
-
-static int64_t parts_of(const plait_table *table) {
-    return pli_buckets_of(table, table->spec.rows * table->spec.cols + PLI_SUM_EXTRA);
-}
-
-static plait_status open_states(const plait_table *table, plait_error *err) {
-    const slice last = slice_of(table, parts_of(table) - 1);
-    return pli_store_open_state(&pli_mirror_of(table)->shard.store, last.state + last.own, err);
-}
-
-/* Each worker gets its slice of the sum, applies the rule there, and all gather the values. */
-static plait_status scatter(const plait_table *table, void *values, int64_t n) {
-    plait_comm     *comm = table->job->comm;
-    plait_group    *group = table->job->group;
-    const pli_spec *spec = &table->spec;
-    if (spec->exact) return pli_comm_scatter_cells(comm, group, spec->type == PLAIT_F64, n, values);
-    if (!pli_comm_scatters_alike(comm, group, n, spec->type)) /* all of it, so that all hold the same bits */
-        return pli_job_allreduce(table->job, values, n, spec->type);
-    if (group != NULL) return plait_group_reduce_scatter(group, values, n, spec->type, PLAIT_SUM);
-    return plait_comm_reduce_scatter(comm, values, n, spec->type, PLAIT_SUM);
-}
-
-static plait_status sum_part(const plait_table *table, const pli_sum *sum, const slice *s, const int64_t push[2],
-                             plait_error *err) {
-    const pli_spec *spec = &table->spec;
-    int64_t         rest = spec->rows * spec->cols - s->part;
-    PLI_TRY(scatter(table, pli_at(sum->values, s->part * spec->sum_width), s->n));
-    if (push[0] == 0) return PLAIT_OK; /* nobody has pushed */
-    PLI_TRY(pli_mirror_apply_slice(table->state, push[1], s->first, s->own, s->state, err));
-    pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)s->own);
-    return pli_comm_gather_slices(table->job->comm, table->job->group,
-                                  pli_at(pli_mirror_of(table)->shard.store.slab->memory, s->part * spec->width),
-                                  s->n < rest ? s->n : rest, s->n, (size_t)spec->width);
-}
-
-static plait_status sum_in_slices(plait_table *table, const pli_sum *sum, plait_error *err) {
-    int64_t push[2] = { sum->own.touched, sum->own.examples };
-    PLI_TRY(pli_job_allreduce(table->job, push, 2, PLAIT_I64));
-    for (int64_t i = parts_of(table); i-- > 0;) {
-        const slice s = slice_of(table, i);
-        PLI_TRY(sum_part(table, sum, &s, push, err));
-    }
-    pli_mirror_end_slices(table->state);
-    return PLAIT_OK;
-}
 
 /* --- opening, reading, adding ------------------------------------------------------------------------------------- */
 
@@ -99,7 +30,7 @@ static plait_status mirror_open(plait_table *table, const void *initial, const v
     plait_status status =
         pli_mirror_open(&table->spec, &scope, rank, pli_job_events(job), initial, penalty, &mirror, err);
     table->state = mirror;
-    if (status >= 0 && table->spec.sharded) status = open_states(table, err);
+    if (status >= 0 && table->spec.sharded) status = pli_sharded_open(table, err);
     if (status >= 0 && job->layout.replicas > 1) {
         mirror->holds = true;
         status = pli_agreed_clock_open(job, err);
@@ -181,7 +112,7 @@ static plait_status mirror_clock_end(plait_table *table, plait_error *err) {
     int64_t      clock = table->job->clock;
     if (table->spec.sharded) {
         PLI_TRY(pli_buckets_begin_all(table->job, err));
-        return sum_in_slices(table, mirror->first, err);
+        return pli_sharded_clock_end(table, err);
     }
     if (mirror->first != NULL && mirror->first->to_code) PLI_TRY(pli_coded_sums(table->job, err));
     while (mirror->first != NULL && !pli_mirror_may_start(mirror, clock + 1, mirror->first->clock))
@@ -305,6 +236,8 @@ const pli_topology_ops pli_mirror_ops = {
     .dump = mirror_dump,
     .overlaps = mirror_overlaps,
     .copy = mirror_copy,
+    .keep_slices = pli_sharded_keep,
+    .put_slices = pli_sharded_put_back,
     .rest_take = mirror_rest_take,
     .rest_add = mirror_rest_add,
     .rest_forget = mirror_rest_forget,
