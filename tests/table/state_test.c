@@ -13,6 +13,7 @@
 #include "check.h"
 #include "table/state/state.h"
 #include "table/table.h"
+#include "table/topology/buckets.h"
 
 enum { ROWS = 700, COLS = 3, TABLES = 3, BLOCKS = 12, CUT = 5, CLOCKS = 12, KEYS_MOST = 400 };
 
@@ -27,6 +28,7 @@ typedef struct job {
     plait_type      type;
     int32_t         plain;                       /* 1: sums are not exact */
     int32_t         sharded;                     /* 1: the dense table's rule state lies in slices */
+    const char     *collective;                  /* NULL: the transport's own */
     cut            *taken;                       /* at clock CUT, if this run takes one */
     const cut      *from;                        /* where it goes on; NULL: from the beginning */
     double          values[TABLES][ROWS * COLS]; /* at the end, of worker 0; sparse: by key */
@@ -222,6 +224,7 @@ static void run(int32_t workers, int32_t servers, job *j) {
     comm_opts.workers = workers;
     comm_opts.servers = servers;
     comm_opts.threads = 1;
+    if (j->collective != NULL) comm_opts.collective = j->collective;
     plait_job_opts_init(&opts);
     opts.topology = j->topology;
     opts.consistency = j->consistency;
@@ -264,7 +267,8 @@ static void check_goes_on(const char *rule, plait_type type, const char *from, i
     close_cut(&taken);
 }
 
-/* Slices of a rule's state: from and to pairs that have them or not. */
+/* Slices of a rule's state: from and to pairs that have them or not. By messages the sum is cut into several parts, so
+ * that a worker's slices lie apart from the rows that it writes. */
 static void test_slices_go_on(void **state) {
     (void)state;
     static const struct {
@@ -275,12 +279,14 @@ static void test_slices_go_on(void **state) {
         { "allreduce", "ps", "adam", 4, 2, 1, 0 },        { "ps", "allreduce", "adagrad", 2, 3, 0, 1 },
         { "allreduce", "allreduce", "adam", 2, 2, 1, 0 }, { "hybrid", "allreduce", "adam", 3, 4, 1, 1 },
     };
+    const int64_t usual = pli_bucket_bytes;
+    pli_bucket_bytes = 6400;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         static job straight, again;
         cut        taken;
         open_cut(&taken);
         straight = (job){ .rule = runs[i].rule, .topology = runs[i].from, .consistency = "bsp", .taken = &taken,
-                          .sharded = runs[i].sharded };
+                          .sharded = runs[i].sharded, .collective = i % 3 == 1 ? NULL : "ring" };
         again = (job){ .rule = runs[i].rule, .topology = runs[i].to, .consistency = "bsp", .from = &taken,
                        .sharded = runs[i].then };
         run(runs[i].n, 0, &straight);
@@ -289,6 +295,7 @@ static void test_slices_go_on(void **state) {
         assert_true(straight.late > 0);
         close_cut(&taken);
     }
+    pli_bucket_bytes = usual;
 }
 
 static const char *const rules[] = { NULL, "sgd", "momentum", "adagrad", "adam", "ftrl" };

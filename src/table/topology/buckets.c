@@ -34,7 +34,14 @@ static bool is_waited_for(const pli_bucket *bucket) { return !bucket->flies && !
 
 /* --- cutting ----------------------------------------------------------------------------------------------------- */
 
-static int64_t values_of_bucket(const pli_spec *spec) { return PLI_BUCKET_BYTES / spec->sum_width; }
+#ifdef PLI_TESTING
+_Atomic int64_t pli_bucket_bytes = PLI_BUCKET_BYTES;
+static int64_t  bucket_bytes(void) { return pli_bucket_bytes; }
+#else
+static int64_t bucket_bytes(void) { return PLI_BUCKET_BYTES; }
+#endif
+
+static int64_t values_of_bucket(const pli_spec *spec) { return bucket_bytes() / spec->sum_width; }
 
 static plait_type type_of(const pli_spec *spec) {
     return spec->exact ? pli_cells_of(spec->type) : spec->type;

@@ -58,4 +58,8 @@ bool pli_buckets_go_by_messages(const plait_table *table, int64_t n);
 int64_t pli_buckets_of(const plait_table *table, int64_t n);
 int64_t pli_bucket_first(const plait_table *table, int64_t n, int64_t i);
 
+#ifdef PLI_TESTING /* tests have small tables and want many buckets */
+extern _Atomic int64_t pli_bucket_bytes;
+#endif
+
 #endif
