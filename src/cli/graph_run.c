@@ -10,7 +10,9 @@
 #include "cli/paths.h"
 #include "cli/words.h"
 #include "comm/comm.h"
+#include "comm/launcher.h"
 #include "table/table.h"
+#include "vertex/ingress.h"
 
 /* What the workers of a process share. The first one cuts the graph, when the number of workers is known. */
 typedef struct shared {
@@ -18,6 +20,7 @@ typedef struct shared {
     pli_vertex_choice    choice;
     plait_vertex_program program;
     pthread_mutex_t      mutex;
+    plait_edges         *edges;
     plait_vertex_cut    *cut;
     pli_graph_stop       stop;
     bool                 found; /* stop.from is known */
@@ -34,6 +37,125 @@ static bool runs_itself(const pli_graph_result *r) {
     const bool by_engine = pli_is(r->set->engine, "async") || r->set->replicas > 1;
     return r->named->run != NULL && !(r->named->make != NULL && by_engine);
 }
+
+/* --- may it be? --------------------------------------------------------------------------------------------------- */
+
+static bool check(const pli_graph_run *set) {
+    const pli_path out = { "--out", set->out, false }, events = { "--events", set->events, true },
+                   written[] = { out, events },
+                   read[] = { { "--data", set->data, false }, { "--cluster", set->cluster, false },
+                              { "--features", set->features, false }, { "--split", set->split, false },
+                              { "--priors", set->priors, false } };
+    if (set->data == NULL)
+        pli_cli_usage("graph run: --data EDGES is missing: the file of the graph");
+    else if (!pli_is(set->engine, "async") && !pli_is(set->scope, "vertex"))
+        pli_cli_usage("graph run: --scope %s needs --engine async: in a superstep all vertices see what was there "
+                      "before it",
+                      set->scope);
+    else if (!pli_is(set->engine, "async") && !pli_is(set->order, "fifo"))
+        pli_cli_usage("graph run: --order %s needs --engine async: a superstep has no order", set->order);
+    else if (set->cluster != NULL && !pli_is(set->transport, "sim"))
+        pli_cli_usage("graph run: --cluster describes a simulated cluster; add --transport sim");
+    else if (pli_is(set->engine, "async") && set->consistency != NULL && !pli_is(set->consistency, "bsp"))
+        pli_cli_usage("graph run: --engine async reads values under locks, not from tables; leave out --consistency "
+                      "%s, or take --engine sync, whose supersteps then wait for nobody", set->consistency);
+    else if (set->checkpoint_every > 0 && set->checkpoint == NULL)
+        pli_cli_usage("graph run: --checkpoint-every needs --checkpoint DIR: the folder of the checkpoints");
+    else if (set->out != NULL && pli_is(set->out, "-"))
+        pli_cli_usage("graph run: --out wants a file; without --out values go to standard output");
+    else
+        return pli_paths_apart("graph run", written, 2, read, 5, &(pli_text_list){ 0 });
+    return false;
+}
+
+/* What the program alone reads. */
+static plait_status prepare(shared *s, plait_error *err) {
+    const pli_graph_run   *set = s->result.set;
+    const pli_vertex_asked asked = { .features = set->features, .split = set->split, .priors = set->priors,
+                                     .most_probable = pli_is(set->messages, "max"), .smoothing = set->smoothing,
+                                     .components = set->components, .l2 = set->l2 };
+    return s->result.named->prepare(&asked, &s->choice, err);
+}
+
+/* For values that come out. */
+static plait_status make_room(shared *s, plait_error *err) {
+    pli_graph_result       *r = &s->result;
+    const pli_vertex_named *named = r->named;
+    const bool              own = runs_itself(r);
+    r->type = !own ? s->program.type : named->is_real ? PLAIT_F64 : PLAIT_I64;
+    r->values = !own && s->program.values > 0 ? s->program.values : 1;
+    r->shown = named->shown != NULL ? named->shown(&s->choice) : r->values;
+    r->value = pli_array((size_t)plait_edges_vertices(r->edges) * (size_t)r->values, sizeof *r->value);
+    return r->value != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the values of vertices");
+}
+
+static plait_status choose(shared *s, plait_error *err) {
+    const pli_graph_run    *set = s->result.set;
+    const pli_vertex_named *named = s->result.named;
+    pli_vertex_choice      *choice = &s->choice;
+    uint64_t                id = 0;
+    *choice = (pli_vertex_choice){ s->result.edges, -1, set->damping, set->tolerance, (uint64_t)set->seed, NULL };
+    s->result.choice = choice;
+    if (pli_is(named->takes[0], "priors") && set->priors == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "%s needs --priors FILE: lines with an id and a number for each label",
+                        named->name);
+    if (named->learns != (set->features != NULL) || named->learns != (set->split != NULL))
+        return pli_fail(err, PLAIT_EINVAL,
+                        named->learns ? "%s needs --features FILE, a row and a label for each id, and --split FILE, "
+                                        "which says train, val or test of each"
+                                      : "%s has no --features and no --split", named->name);
+    if (named->prepare != NULL) PLI_TRY(prepare(s, err));
+    if (named->sourced && set->source == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "%s needs --source ID: the vertex at which it begins", named->name);
+    if (set->source != NULL && !named->sourced && !named->personal)
+        return pli_fail(err, PLAIT_EINVAL, "%s has no --source", named->name);
+    if (set->source != NULL) {
+        if (!pli_parse_u64(set->source, &id))
+            return pli_fail(err, PLAIT_EINVAL, "--source '%s' is no id: expected a whole number below 2^64",
+                            set->source);
+        if ((choice->source = plait_edges_find(s->result.edges, id)) < 0)
+            return pli_fail(err, PLAIT_EINVAL, "--source %s: the graph has no such vertex", set->source);
+    }
+    if (pli_is(set->engine, "async") && named->sync_only)
+        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: what it comes to depends on supersteps, in "
+                        "which all vertices move at once", named->name);
+    if (pli_is(set->engine, "async") && named->make == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: it works on a worker's whole part at once; "
+                        "pagerank, components, bfs, sssp, kcore, coloring, beliefs and als go vertex by vertex",
+                        named->name);
+    if ((set->checkpoint != NULL || set->resume != NULL) && runs_itself(&s->result))
+        return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
+                        set->checkpoint != NULL ? "--checkpoint" : "--resume",
+                        named->make != NULL && !named->sync_only ? "; --engine async has" : "");
+    if (set->replicas > 1 && named->make == NULL && !named->survives)
+        return pli_fail(err, PLAIT_EINVAL, "%s has no --replicas 2: nobody takes over a dead worker's part in it; "
+                        "pagerank, components, bfs, sssp, kcore, coloring, labels, triangles, clustering, "
+                        "beliefs and als have", named->name);
+    plait_vertex_program_init(&s->program);
+    s->program.name = named->name;
+    s->program.user = choice;
+    if (named->make != NULL) PLI_TRY(named->make(choice, &s->program, err));
+    return make_room(s, err);
+}
+
+/* A checkpoint goes on with the same priors and the like. */
+static void sign(shared *s) {
+    const pli_vertex_named *named = s->result.named;
+    const size_t            n = strlen(s->stop.note);
+    if (named->sign == NULL) return;
+    snprintf(s->stop.note + n, sizeof s->stop.note - n, ", options %016" PRIx64, named->sign(s->choice.own));
+    s->stop.same = strlen(s->stop.note);
+}
+
+/* What follows from the options, once the graph is known. */
+static plait_status settle(shared *s, plait_error *err) {
+    PLI_TRY(choose(s, err));
+    pli_graph_stop_note(&s->stop, s->result.edges);
+    sign(s);
+    return PLAIT_OK;
+}
+
+/* --- on each worker ------------------------------------------------------------------------------------------------ */
 
 static plait_status cut_once(shared *s, int32_t workers, plait_error *err) {
     const pli_graph_result *r = &s->result;
@@ -147,11 +269,59 @@ static plait_status run_worker(plait_job *job, shared *s) {
     return status;
 }
 
+/* --- the graph ---------------------------------------------------------------------------------------------------- */
+
+static plait_edges_opts edges_opts(const pli_graph_run *set) {
+    plait_edges_opts opts;
+    plait_edges_opts_init(&opts);
+    opts.format = set->format;
+    opts.undirected = set->undirected;
+    opts.drop_loops = set->drop_loops;
+    opts.drop_doubles = set->drop_doubles;
+    return opts;
+}
+
+/* Does each process read its own part, once it knows which that is? Where a worker may die, others need its part. The
+ * asynchronous engine asks who gathers from own vertices, which rows of others say. */
+static bool reads_part(const pli_graph_result *r) {
+    const pli_graph_run   *set = r->set;
+    const plait_edges_opts opts = edges_opts(set);
+    return (set->transport == NULL || pli_is(set->transport, "mpi")) && pli_launcher_find().size > 1 &&
+           r->named->parts && set->replicas < 2 && !pli_is(set->engine, "async") &&
+           pli_ingress_takes(runs_itself(r) ? r->named->near : PLAIT_NEAR_IN, set->partition, &opts);
+}
+
+static plait_status load(shared *s, plait_error *err) {
+    const pli_graph_run   *set = s->result.set;
+    const plait_edges_opts opts = edges_opts(set);
+    const uint64_t         began = pli_now_ns();
+    PLI_TRY(plait_edges_read(set->data, &opts, &s->edges, err));
+    if ((s->result.named->out && pli_edges_out(s->edges) == NULL) ||
+        (s->result.named->simple && pli_edges_simple(s->edges, NULL) == NULL))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for other views of the graph");
+    s->result.edges = s->edges;
+    s->result.load_s = (double)(pli_now_ns() - began) * 1e-9;
+    return PLAIT_OK;
+}
+
+/* Each process is one worker here. */
+static plait_status load_part(shared *s, plait_comm *comm) {
+    const pli_graph_result *r = &s->result;
+    const plait_edges_opts  opts = edges_opts(r->set);
+    const uint64_t          began = pli_now_ns();
+    PLI_TRY(pli_ingress_read(comm, r->set->data, &opts, runs_itself(r) ? r->named->near : PLAIT_NEAR_IN,
+                             r->set->partition, &s->edges, &s->cut));
+    s->result.edges = s->edges;
+    s->result.load_s = (double)(pli_now_ns() - began) * 1e-9;
+    return settle(s, pli_comm_error(comm));
+}
+
 /* The job begins in the clock of the checkpoint from which it goes on. */
 static plait_status run_job(shared *s, plait_comm *comm) {
     plait_job     *job = NULL;
     plait_job_opts opts = s->job;
     pli_graph_from from;
+    if (s->edges == NULL) PLI_TRY(load_part(s, comm));
     if (pli_comm_leads(comm)) pli_graph_effects(&s->stop.talk, s->result.set, s->result.named, comm);
     PLI_TRY(pli_graph_stop_find(&s->stop, comm, &from));
     pthread_mutex_lock(&s->mutex);
@@ -175,134 +345,7 @@ static plait_status work(plait_comm *comm, void *user) {
     return status;
 }
 
-/* --- may it be? --------------------------------------------------------------------------------------------------- */
-
-static bool check(const pli_graph_run *set) {
-    const pli_path out = { "--out", set->out, false }, events = { "--events", set->events, true },
-                   written[] = { out, events },
-                   read[] = { { "--data", set->data, false }, { "--cluster", set->cluster, false },
-                              { "--features", set->features, false }, { "--split", set->split, false },
-                              { "--priors", set->priors, false } };
-    if (set->data == NULL)
-        pli_cli_usage("graph run: --data EDGES is missing: the file of the graph");
-    else if (!pli_is(set->engine, "async") && !pli_is(set->scope, "vertex"))
-        pli_cli_usage("graph run: --scope %s needs --engine async: in a superstep all vertices see what was there "
-                      "before it",
-                      set->scope);
-    else if (!pli_is(set->engine, "async") && !pli_is(set->order, "fifo"))
-        pli_cli_usage("graph run: --order %s needs --engine async: a superstep has no order", set->order);
-    else if (set->cluster != NULL && !pli_is(set->transport, "sim"))
-        pli_cli_usage("graph run: --cluster describes a simulated cluster; add --transport sim");
-    else if (pli_is(set->engine, "async") && set->consistency != NULL && !pli_is(set->consistency, "bsp"))
-        pli_cli_usage("graph run: --engine async reads values under locks, not from tables; leave out --consistency "
-                      "%s, or take --engine sync, whose supersteps then wait for nobody", set->consistency);
-    else if (set->checkpoint_every > 0 && set->checkpoint == NULL)
-        pli_cli_usage("graph run: --checkpoint-every needs --checkpoint DIR: the folder of the checkpoints");
-    else if (set->out != NULL && pli_is(set->out, "-"))
-        pli_cli_usage("graph run: --out wants a file; without --out values go to standard output");
-    else
-        return pli_paths_apart("graph run", written, 2, read, 5, &(pli_text_list){ 0 });
-    return false;
-}
-
-/* What the program alone reads. */
-static plait_status prepare(shared *s, plait_error *err) {
-    const pli_graph_run   *set = s->result.set;
-    const pli_vertex_asked asked = { .features = set->features, .split = set->split, .priors = set->priors,
-                                     .most_probable = pli_is(set->messages, "max"), .smoothing = set->smoothing,
-                                     .components = set->components, .l2 = set->l2 };
-    return s->result.named->prepare(&asked, &s->choice, err);
-}
-
-/* For values that come out. */
-static plait_status make_room(shared *s, plait_error *err) {
-    pli_graph_result       *r = &s->result;
-    const pli_vertex_named *named = r->named;
-    const bool              own = runs_itself(r);
-    r->type = !own ? s->program.type : named->is_real ? PLAIT_F64 : PLAIT_I64;
-    r->values = !own && s->program.values > 0 ? s->program.values : 1;
-    r->shown = named->shown != NULL ? named->shown(&s->choice) : r->values;
-    r->value = pli_array((size_t)plait_edges_vertices(r->edges) * (size_t)r->values, sizeof *r->value);
-    return r->value != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the values of vertices");
-}
-
-static plait_status choose(shared *s, plait_error *err) {
-    const pli_graph_run    *set = s->result.set;
-    const pli_vertex_named *named = s->result.named;
-    pli_vertex_choice      *choice = &s->choice;
-    uint64_t                id = 0;
-    *choice = (pli_vertex_choice){ s->result.edges, -1, set->damping, set->tolerance, (uint64_t)set->seed, NULL };
-    s->result.choice = choice;
-    if (pli_is(named->takes[0], "priors") && set->priors == NULL)
-        return pli_fail(err, PLAIT_EINVAL, "%s needs --priors FILE: lines with an id and a number for each label",
-                        named->name);
-    if (named->learns != (set->features != NULL) || named->learns != (set->split != NULL))
-        return pli_fail(err, PLAIT_EINVAL,
-                        named->learns ? "%s needs --features FILE, a row and a label for each id, and --split FILE, "
-                                        "which says train, val or test of each"
-                                      : "%s has no --features and no --split", named->name);
-    if (named->prepare != NULL) PLI_TRY(prepare(s, err));
-    if (named->sourced && set->source == NULL)
-        return pli_fail(err, PLAIT_EINVAL, "%s needs --source ID: the vertex at which it begins", named->name);
-    if (set->source != NULL && !named->sourced && !named->personal)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --source", named->name);
-    if (set->source != NULL) {
-        if (!pli_parse_u64(set->source, &id))
-            return pli_fail(err, PLAIT_EINVAL, "--source '%s' is no id: expected a whole number below 2^64",
-                            set->source);
-        if ((choice->source = plait_edges_find(s->result.edges, id)) < 0)
-            return pli_fail(err, PLAIT_EINVAL, "--source %s: the graph has no such vertex", set->source);
-    }
-    if (pli_is(set->engine, "async") && named->sync_only)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: what it comes to depends on supersteps, in "
-                        "which all vertices move at once", named->name);
-    if (pli_is(set->engine, "async") && named->make == NULL)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: it works on a worker's whole part at once; "
-                        "pagerank, components, bfs, sssp, kcore, coloring, beliefs and als go vertex by vertex",
-                        named->name);
-    if ((set->checkpoint != NULL || set->resume != NULL) && runs_itself(&s->result))
-        return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
-                        set->checkpoint != NULL ? "--checkpoint" : "--resume",
-                        named->make != NULL && !named->sync_only ? "; --engine async has" : "");
-    if (set->replicas > 1 && named->make == NULL && !named->survives)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --replicas 2: nobody takes over a dead worker's part in it; "
-                        "pagerank, components, bfs, sssp, kcore, coloring, labels, triangles, clustering, "
-                        "beliefs and als have", named->name);
-    plait_vertex_program_init(&s->program);
-    s->program.name = named->name;
-    s->program.user = choice;
-    if (named->make != NULL) PLI_TRY(named->make(choice, &s->program, err));
-    return make_room(s, err);
-}
-
 /* --- the run ------------------------------------------------------------------------------------------------------ */
-
-static plait_status load(shared *s, plait_edges **edges, plait_error *err) {
-    const pli_graph_run *set = s->result.set;
-    plait_edges_opts     opts;
-    const uint64_t       began = pli_now_ns();
-    plait_edges_opts_init(&opts);
-    opts.format = set->format;
-    opts.undirected = set->undirected;
-    opts.drop_loops = set->drop_loops;
-    opts.drop_doubles = set->drop_doubles;
-    PLI_TRY(plait_edges_read(set->data, &opts, edges, err));
-    if ((s->result.named->out && pli_edges_out(*edges) == NULL) ||
-        (s->result.named->simple && pli_edges_simple(*edges, NULL) == NULL))
-        return pli_fail(err, PLAIT_ENOMEM, "no memory for other views of the graph");
-    s->result.edges = *edges;
-    s->result.load_s = (double)(pli_now_ns() - began) * 1e-9;
-    return PLAIT_OK;
-}
-
-/* A checkpoint goes on with the same priors and the like. */
-static void sign(shared *s) {
-    const pli_vertex_named *named = s->result.named;
-    const size_t            n = strlen(s->stop.note);
-    if (named->sign == NULL) return;
-    snprintf(s->stop.note + n, sizeof s->stop.note - n, ", options %016" PRIx64, named->sign(s->choice.own));
-    s->stop.same = strlen(s->stop.note);
-}
 
 static plait_status go(shared *s, plait_error *err) {
     const pli_graph_run *set = s->result.set;
@@ -321,8 +364,6 @@ static plait_status go(shared *s, plait_error *err) {
     job->consistency = set->consistency;
     job->exact = pli_is(set->reduce, "exact");
     job->replicas = (int32_t)set->replicas;
-    pli_graph_stop_note(&s->stop, s->result.edges);
-    sign(s);
     if (set->events != NULL) PLI_TRY(plait_events_create(set->events, &job->events, err));
     plait_status status = plait_comm_run(&comm, work, s, err);
     if (set->events != NULL) {
@@ -334,9 +375,9 @@ static plait_status go(shared *s, plait_error *err) {
 }
 
 static plait_status run(shared *s, plait_error *err) {
-    plait_edges *edges = NULL;
-    plait_status status = load(s, &edges, err);
-    if (status == PLAIT_OK) status = choose(s, err);
+    plait_status status = PLAIT_OK;
+    if (!reads_part(&s->result)) status = load(s, err);
+    if (status == PLAIT_OK && s->edges != NULL) status = settle(s, err);
     if (status == PLAIT_OK) status = go(s, err);
     pli_signals_ended(&s->stop.signals);
     if (status == PLAIT_OK && s->here && s->interrupted)
@@ -345,7 +386,7 @@ static plait_status run(shared *s, plait_error *err) {
     else if (status == PLAIT_OK && s->written && (status = s->why.code) < 0) *err = s->why;
     if (s->result.named->release != NULL) s->result.named->release(&s->choice.own);
     plait_vertex_cut_destroy(&s->cut);
-    plait_edges_destroy(&edges);
+    plait_edges_destroy(&s->edges);
     pli_free(s->result.value);
     return status;
 }

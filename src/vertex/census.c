@@ -12,6 +12,9 @@ void pli_census_free(pli_census *c) {
     pli_free(c->small);
     pli_free(c->other);
     pli_free(c->other_id);
+    pli_free(c->bit);
+    pli_free(c->before);
+    pli_free(c->far);
     *c = (pli_census){ 0 };
 }
 
@@ -89,28 +92,86 @@ int64_t pli_census_count(const pli_census *c) {
     return n;
 }
 
-static void number(pli_counted *of, int64_t n, int64_t *in, uint32_t *out) {
-    in[n] = of->in - 1;
-    out[n] = of->out;
-    of->in = (uint32_t)n + 1;
-}
-
-bool pli_census_number(pli_census *c, int64_t n, uint64_t *id, int64_t *in, uint32_t *out) {
+/* Of small ids: a bit each, and how many are before each word. */
+static bool pack(pli_census *c, int64_t *in, uint32_t *out) {
     int64_t next = 0;
-    for (int64_t i = 0; i < c->smalls; i++)
-        if (c->small[i].in != 0) {
-            id[next] = (uint64_t)i;
-            number(&c->small[i], next++, in, out);
-        }
-    const int64_t first = next;
-    for (int64_t i = 0; i < c->slots; i++)
-        if (c->other[i].in != 0) id[next++] = c->other_id[i];
-    if (!pli_sort_u64(n - first, id + first, NULL)) return false;
-    for (int64_t i = first; i < n; i++) number(&c->other[slot_of(c, id[i])], i, in, out);
+    c->words = (c->smalls + 63) / 64;
+    c->bit = pli_calloc((size_t)c->words + 1, sizeof *c->bit);
+    c->before = pli_array((size_t)c->words + 1, sizeof *c->before);
+    if (c->bit == NULL || c->before == NULL) return false;
+    for (int64_t id = 0; id < c->smalls; id++) {
+        if (id % 64 == 0) c->before[id / 64] = (uint32_t)next;
+        if (c->small[id].in == 0) continue;
+        c->bit[id / 64] |= UINT64_C(1) << (id % 64);
+        in[next] = c->small[id].in - 1;
+        out[next++] = c->small[id].out;
+    }
+    c->nears = next;
+    pli_free(c->small);
+    c->small = NULL;
     return true;
 }
 
+bool pli_census_number(pli_census *c, int64_t n, int64_t *in, uint32_t *out) {
+    int64_t next = 0;
+    if (!pack(c, in, out)) return false;
+    c->far = pli_array((size_t)c->others + 1, sizeof *c->far);
+    if (c->far == NULL) return false;
+    for (int64_t i = 0; i < c->slots; i++)
+        if (c->other[i].in != 0) c->far[next++] = c->other_id[i];
+    if (!pli_sort_u64(c->others, c->far, NULL)) return false;
+    for (int64_t i = c->nears; i < n; i++) {
+        pli_counted *of = &c->other[slot_of(c, c->far[i - c->nears])];
+        in[i] = of->in - 1;
+        out[i] = of->out;
+        of->in = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+void pli_census_slim(pli_census *c) {
+    pli_free(c->other);
+    pli_free(c->other_id);
+    c->other = NULL;
+    c->other_id = NULL;
+    c->slots = 0;
+}
+
+/* Among the sorted ones. */
+static int64_t find_far(const pli_census *c, uint64_t id) {
+    int64_t low = 0, high = c->others;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (c->far[middle] < id) low = middle + 1;
+        else high = middle;
+    }
+    return low < c->others && c->far[low] == id ? c->nears + low : -1;
+}
+
 int64_t pli_census_find(const pli_census *c, uint64_t id) {
-    if (id < c->limit) return (int64_t)id < c->smalls ? (int64_t)c->small[id].in - 1 : -1;
-    return c->slots > 0 ? (int64_t)c->other[slot_of(c, id)].in - 1 : -1;
+    if (id >= c->limit) return c->slots > 0 ? (int64_t)c->other[slot_of(c, id)].in - 1 : find_far(c, id);
+    const uint64_t own = UINT64_C(1) << (id % 64);
+    if ((int64_t)(id / 64) >= c->words || (c->bit[id / 64] & own) == 0) return -1;
+    return (int64_t)c->before[id / 64] + __builtin_popcountll(c->bit[id / 64] & (own - 1));
+}
+
+uint64_t pli_census_id(const pli_census *c, int64_t number) {
+    if (number >= c->nears) return c->far[number - c->nears];
+    int64_t low = 0, high = c->words - 1; /* the last word before which are so many or fewer */
+    while (low < high) {
+        const int64_t middle = low + (high - low + 1) / 2;
+        if ((int64_t)c->before[middle] <= number) low = middle;
+        else high = middle - 1;
+    }
+    uint64_t bits = c->bit[low];
+    for (int64_t i = c->before[low]; i < number; i++) bits &= bits - 1;
+    return (uint64_t)low * 64 + (uint64_t)__builtin_ctzll(bits);
+}
+
+void pli_census_ids(const pli_census *c, uint64_t *id) {
+    int64_t next = 0;
+    for (int64_t w = 0; w < c->words; w++)
+        for (uint64_t bits = c->bit[w]; bits != 0; bits &= bits - 1)
+            id[next++] = (uint64_t)w * 64 + (uint64_t)__builtin_ctzll(bits);
+    for (int64_t i = 0; i < c->others; i++) id[next++] = c->far[i];
 }

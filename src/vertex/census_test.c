@@ -34,8 +34,10 @@ static void test_ids_have_numbers_in_order(void **state) {
         assert_true(pli_sort_u64(IDS, sorted, NULL));
         const int64_t n = pli_unique_u64(IDS, sorted);
         assert_int_equal(pli_census_count(&c), n);
-        assert_true(pli_census_number(&c, n, id, in, out));
+        assert_true(pli_census_number(&c, n, in, out));
+        pli_census_ids(&c, id);
         assert_memory_equal(id, sorted, (size_t)n * sizeof *id);
+        for (int64_t v = 0; v < n; v++) assert_true(pli_census_id(&c, v) == id[v]);
         for (int64_t i = 0; i < IDS; i++) {
             const int64_t at = pli_census_find(&c, drawn[i]);
             assert_true(at >= 0 && at < n);
@@ -44,6 +46,10 @@ static void test_ids_have_numbers_in_order(void **state) {
             out[at] -= i % 3 == 0;
         }
         for (int64_t v = 0; v < n; v++) assert_true(in[v] == 0 && out[v] == 0);
+        assert_int_equal(pli_census_find(&c, 77777777777), -1);
+        assert_int_equal(pli_census_find(&c, 3999), -1);
+        pli_census_slim(&c);
+        for (int64_t v = 0; v < n; v++) assert_int_equal(pli_census_find(&c, id[v]), v);
         assert_int_equal(pli_census_find(&c, 77777777777), -1);
         assert_int_equal(pli_census_find(&c, 3999), -1);
         pli_census_free(&c);
@@ -60,7 +66,8 @@ static void test_given_ids_are_all_there(void **state) {
     assert_true(pli_census_give(&c, 3));
     assert_true(pli_census_add(&c, 2, 1, 0));
     assert_int_equal(pli_census_count(&c), 3);
-    assert_true(pli_census_number(&c, 3, id, in, out));
+    assert_true(pli_census_number(&c, 3, in, out));
+    pli_census_ids(&c, id);
     assert_true(id[0] == 1 && id[2] == 3 && in[0] == 0 && in[1] == 1 && pli_census_find(&c, 3) == 2);
     pli_census_free(&c);
 }

@@ -5,39 +5,44 @@
 static const char *const methods[] = { "range", "random", "grid", "oblivious", "hdrf", "metis" };
 enum { METHODS = sizeof methods / sizeof *methods };
 
-/* Vertices in order, with equally many edges in each part; a vertex counts as an edge, so that those without get parts,
- * too. */
-static void cut_range(plait_vertex_cut *cut) {
-    const pli_neighbors *h = &cut->rows;
-    const double         all = (double)(h->start[h->n] + h->n);
-    int64_t              v = 0;
-    for (int32_t p = 0; p < cut->parts; p++) {
-        cut->first[p] = v;
-        while (v < h->n && (double)(h->start[v + 1] + v + 1) * cut->parts <= all * (p + 1)) v++;
+void pli_cut_range(int64_t n, int64_t edges, int32_t parts, pli_cut_degree_fn *degree, const void *of,
+                   int64_t *first) {
+    const double all = (double)(edges + n);
+    int64_t      v = 0, before = 0;
+    for (int32_t p = 0; p < parts; p++) {
+        first[p] = v;
+        while (v < n && (double)(before + degree(of, v) + v + 1) * parts <= all * (p + 1)) before += degree(of, v++);
     }
-    cut->first[cut->parts] = h->n;
+    first[parts] = n;
+}
+
+static int64_t degree_of(const void *of, int64_t v) {
+    const pli_neighbors *h = of;
+    return h->start[v + 1] - h->start[v];
 }
 
 static uint64_t mix(uint64_t a, uint64_t b) { return pli_hash_u64(pli_hash_u64(a + 1) ^ (b + 1)); }
 
-static void cut_random(plait_vertex_cut *cut) {
-    const pli_neighbors *h = &cut->rows;
-    for (int64_t v = 0; v < h->n; v++)
-        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
-            cut->part[k] = (uint16_t)(mix(h->near[k], (uint64_t)v) % (uint64_t)cut->parts);
+/* The widest grid of rows x columns <= parts that is nearly square and uses all parts. */
+bool pli_cut_hash_find(const char *method, int32_t parts, pli_cut_hash *hash) {
+    *hash = (pli_cut_hash){ .parts = (uint64_t)parts, .grid = pli_is(method, "grid"), .rows = 1 };
+    for (uint64_t r = 1; r * r <= hash->parts; r++)
+        if (hash->parts % r == 0) hash->rows = r;
+    return hash->grid || pli_is(method, "random");
 }
 
-/* The widest grid of rows x columns <= parts that is nearly square and uses all parts. */
-static void cut_grid(plait_vertex_cut *cut) {
+int32_t pli_cut_hash_part(const pli_cut_hash *hash, int64_t row, int64_t near) {
+    const uint64_t columns = hash->parts / hash->rows;
+    if (!hash->grid) return (int32_t)(mix((uint64_t)near, (uint64_t)row) % hash->parts);
+    return (int32_t)(pli_hash_u64((uint64_t)near + 1) % hash->rows * columns +
+                     pli_hash_u64((uint64_t)row + 1) % columns);
+}
+
+static void cut_by_hash(plait_vertex_cut *cut, const pli_cut_hash *hash) {
     const pli_neighbors *h = &cut->rows;
-    uint64_t             rows = 1;
-    for (uint64_t r = 1; r * r <= (uint64_t)cut->parts; r++)
-        if ((uint64_t)cut->parts % r == 0) rows = r;
-    const uint64_t columns = (uint64_t)cut->parts / rows;
     for (int64_t v = 0; v < h->n; v++)
         for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
-            cut->part[k] =
-                (uint16_t)(pli_hash_u64(h->near[k] + 1) % rows * columns + pli_hash_u64((uint64_t)v + 1) % columns);
+            cut->part[k] = (uint16_t)pli_cut_hash_part(hash, v, h->near[k]);
 }
 
 static int32_t part_of(const plait_vertex_cut *cut, int64_t v, int64_t k) {
@@ -86,6 +91,7 @@ static plait_status measure(plait_vertex_cut *cut, plait_error *err) {
 }
 
 static plait_status make(plait_vertex_cut *cut, const char *method, plait_error *err) {
+    pli_cut_hash hash;
     if (method == NULL) method = methods[0];
     for (int i = 0; i < METHODS; i++)
         if (pli_is(method, methods[i])) cut->method = methods[i];
@@ -93,14 +99,14 @@ static plait_status make(plait_vertex_cut *cut, const char *method, plait_error 
     cut->first = pli_calloc((size_t)cut->parts + 1, sizeof *cut->first);
     if (cut->first == NULL || !pli_edges_near(cut->edges, cut->near, &cut->rows))
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut of %lld edges", (long long)cut->edges->m);
-    cut_range(cut);
+    pli_cut_range(cut->rows.n, cut->rows.start[cut->rows.n], cut->parts, degree_of, &cut->rows, cut->first);
     if (cut->parts == 1 || cut->method == methods[0]) return measure(cut, err);
     cut->part = pli_array((size_t)cut->rows.start[cut->rows.n], sizeof *cut->part);
     if (cut->part == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut of %lld edges", (long long)cut->edges->m);
+    cut->splits = true;
     if (pli_is(cut->method, "metis")) PLI_TRY(pli_cut_metis(cut, err));
-    else if (pli_is(cut->method, "random")) cut_random(cut);
-    else if (pli_is(cut->method, "grid")) cut_grid(cut);
+    else if (pli_cut_hash_find(cut->method, cut->parts, &hash)) cut_by_hash(cut, &hash);
     else PLI_TRY(pli_cut_stream(cut, pli_is(cut->method, "hdrf"), err));
     return measure(cut, err);
 }
@@ -135,6 +141,8 @@ void plait_vertex_cut_destroy(plait_vertex_cut **cut) {
     pli_neighbors_free(&(*cut)->rows);
     pli_free((*cut)->first);
     pli_free((*cut)->part);
+    if ((*cut)->mine != NULL) pli_part_free((*cut)->mine);
+    pli_free((*cut)->mine);
     pli_free(*cut);
     *cut = NULL;
 }

@@ -25,7 +25,7 @@ static plait_status check(pli_direct *d, const pli_direct_opts *o) {
     if ((has & PLAIT_ONE_COPY) == 0)
         return pli_fail(d->err, PLAIT_EREFUSED, "%s: %s over %s is refused, since workers average copies of values "
                         "there; nearest is topology ps", d->name, job->consistency, job->topology);
-    if (o->rows && d->cut->part != NULL)
+    if (o->rows && d->cut->splits)
         return pli_fail(d->err, PLAIT_EREFUSED, "%s: the cut '%s' is refused, since a vertex must see all of its "
                         "neighbors at once, and their edges lie with several workers there; nearest is the cut 'range'",
                         d->name, d->cut->method);

@@ -68,6 +68,13 @@ static void lend_all(const plait_vertex_cut *cut, pli_part *part) {
     part->rows.lent = true;
 }
 
+/* The process has read no other part. */
+static void lend_mine(const plait_vertex_cut *cut, pli_part *part) {
+    *part = *cut->mine;
+    part->lent = part->rows.lent = true;
+    part->start = NULL;
+}
+
 /* A part that reads most vertices reads all: ranges of a table are read without keys, and often without a copy. Then
  * vertices keep their numbers, and the part's rows are those of the cut; all others are empty. */
 static bool lend_rows(const plait_vertex_cut *cut, int64_t first, int64_t last, pli_part *part) {
@@ -112,10 +119,13 @@ static bool lend_back(const plait_vertex_cut *cut, pli_part *part) {
 
 plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err) {
     bool made = true;
-    *part = (pli_part){ .whole = cut->part == NULL };
-    if (cut->parts == 1) lend_all(cut, part);
+    *part = (pli_part){ .whole = !cut->splits };
+    if (cut->mine != NULL && p != cut->mine_is)
+        return pli_fail(err, PLAIT_EREFUSED, "part %d of the graph is in another process", (int)p);
+    if (cut->mine != NULL) lend_mine(cut, part);
+    else if (cut->parts == 1) lend_all(cut, part);
     else made = take_rows(cut, p, part);
-    if (made && back && cut->parts == 1 && (cut->near == PLAIT_NEAR_IN || cut->near == PLI_NEAR_SIMPLE))
+    if (made && back && cut->mine == NULL && cut->parts == 1 && (cut->near == PLAIT_NEAR_IN || cut->near == PLI_NEAR_SIMPLE))
         made = lend_back(cut, part);
     else if (made && back) made = pli_neighbors_transpose(&part->rows, part->n, &part->back);
     if (made) return PLAIT_OK;
@@ -124,7 +134,7 @@ plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pl
 }
 
 void pli_part_free(pli_part *part) {
-    pli_free(part->key);
+    if (!part->lent) pli_free(part->key);
     pli_free(part->start);
     pli_neighbors_free(&part->rows);
     pli_neighbors_free(&part->back);

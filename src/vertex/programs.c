@@ -57,13 +57,11 @@ static void way_init(void *user, const plait_vertex *v, void *value) {
 
 /* Bellman and Ford's. A weight below 0 could make a way that gets shorter each time that it goes round. */
 static plait_status sssp(const pli_vertex_choice *c, plait_vertex_program *p, plait_error *err) {
-    const pli_neighbors *in = &c->edges->in;
-    for (int64_t v = 0; in->weight != NULL && v < in->n; v++)
-        for (int64_t k = in->start[v]; k < in->start[v + 1]; k++)
-            if (in->weight[k] < 0)
-                return pli_fail(err, PLAIT_EREFUSED, "sssp: the edge from %llu to %llu has the weight %g: shortest "
-                                "ways need weights of 0 or more", (unsigned long long)c->edges->id[in->near[k]],
-                                (unsigned long long)c->edges->id[v], (double)in->weight[k]);
+    pli_edge edge;
+    if (pli_edges_below(c->edges, &edge))
+        return pli_fail(err, PLAIT_EREFUSED, "sssp: the edge from %llu to %llu has the weight %g: shortest ways need "
+                        "weights of 0 or more", (unsigned long long)pli_edges_id(c->edges, edge.from),
+                        (unsigned long long)pli_edges_id(c->edges, edge.to), (double)edge.weight);
     p->combine = "min";
     p->along = PLAIT_ALONG_PLUS;
     p->init = way_init;
@@ -75,15 +73,17 @@ static plait_status sssp(const pli_vertex_choice *c, plait_vertex_program *p, pl
 static const pli_vertex_named programs[] = {
     { .name = "pagerank",
       .summary = "the vertex's rank; ranks add up to 1 (--damping, --tolerance; --source ID: personalised)",
-      .personal = true, .ranks = true, .make = pli_pagerank_make, .takes = { "damping", "tolerance" } },
+      .personal = true, .ranks = true, .parts = true, .make = pli_pagerank_make, .takes = { "damping", "tolerance" } },
     { .name = "components", .summary = "the least id of its weakly connected component", .ids = true,
+      .parts = true,
       .make = components, .run = pli_run_components, .figures = pli_figures_components },
     { .name = "strong", .summary = "the least id of its strongly connected component", .ids = true, .in_rounds = true,
+      .parts = true,
       .run = pli_run_strong, .figures = pli_figures_components, .out = true },
     { .name = "bfs", .summary = "how many edges the shortest way from --source ID has; none: inf", .sourced = true,
-      .make = bfs, .run = pli_run_bfs, .figures = pli_figures_bfs, .out = true, .needs = "--source ID" },
+      .parts = true, .make = bfs, .run = pli_run_bfs, .figures = pli_figures_bfs, .out = true, .needs = "--source ID" },
     { .name = "sssp", .summary = "the length of the shortest way from --source ID by the edges' weights; none: inf",
-      .sourced = true, .make = sssp, .needs = "--source ID" },
+      .sourced = true, .parts = true, .make = sssp, .needs = "--source ID" },
     { .name = "triangles", .summary = "in how many triangles it is, edges having no direction",
       .run = pli_run_triangles, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_triangles, .simple = true,
       .at_once = true, .whole = true, .survives = true },
@@ -98,7 +98,7 @@ static const pli_vertex_named programs[] = {
       .run = pli_run_coloring, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_coloring, .simple = true },
     { .name = "labels", .summary = "its community by label propagation (--supersteps, 10 by default): a vertex's id",
       .ids = true, .make = pli_labels_make, .sync_only = true, .most = 10, .run = pli_run_labels,
-      .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true },
+      .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true, .parts = true },
     { .name = "gcn", .summary = "the class that a graph convolution predicts, which learns from --features and --split",
       .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true, .whole = true, .draws = true,
       .prepare = pli_gcn_prepare, .release = pli_gcn_release, .needs = "--features ROWS --split WORDS" },

@@ -147,7 +147,7 @@ static void fill_first(void *user, int64_t i, int32_t thread) {
 static bool changes_all(const pli_vertex_run *run) {
     const plait_vertex_program *p = &run->program;
     return (p->apply != NULL || p->update != NULL) && p->scatter == NULL && !run->async && run->all_is_read &&
-           run->cut->part == NULL && run->cut->replication * 2 > run->cut->parts && run->job->filter[0] == '\0' &&
+           !run->cut->splits && run->cut->replication * 2 > run->cut->parts && run->job->filter[0] == '\0' &&
            run->job->layout.replicas < 2;
 }
 

@@ -107,7 +107,7 @@ static plait_status check_vertex_cut(const pli_vertex_run *run) {
 /* The asynchronous engine: locks know owners of whole rows, and nobody takes over their locks. */
 static plait_status check_async(const pli_vertex_run *run) {
     const plait_vertex_program *p = &run->program;
-    if (run->cut->part != NULL)
+    if (run->cut->splits)
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: engine async over a vertex cut is refused, since nobody has all "
                         "of a vertex's edges; nearest is the cut 'range'", p->name);
     if (p->post_delta != NULL)
@@ -147,7 +147,7 @@ static plait_status check_settings(pli_vertex_run *run) {
     if (job->layout.replicas > 1) PLI_TRY(check_replicas(run));
     if (run->async) return check_async(run);
     const bool folds_in = run->program.apply == NULL && run->program.update == NULL;
-    return folds_in || run->cut->part == NULL ? PLAIT_OK : check_vertex_cut(run);
+    return folds_in || !run->cut->splits ? PLAIT_OK : check_vertex_cut(run);
 }
 
 plait_status pli_vertex_suits(pli_vertex_run *run) {

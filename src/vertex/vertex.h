@@ -3,6 +3,7 @@
  *     neighbors.c  one direction of a graph as compressed rows; its transpose, its union with another
  *     edges.c      a graph: ids, both ends' degrees, loops and doubles
  *     census.c     which ids there are, and their numbers
+ *     ingress.c    the part of a graph that a process has, read without the rest of it
  *     cut.c        which worker has which edge
  *     stream.c     cuts that take one edge after the other: oblivious, hdrf
  *     metis.c      METIS' cuts
@@ -30,6 +31,7 @@
 #include "base/base.h"
 #include "base/pool.h"
 #include "vertex/async/queue.h"
+#include "vertex/census.h"
 
 /* --- neighbors.c -------------------------------------------------------------------------------------------------- */
 
@@ -57,17 +59,32 @@ void pli_neighbors_free(pli_neighbors *of);
 
 /* --- edges.c ------------------------------------------------------------------------------------------------------ */
 
+typedef struct pli_edge {
+    int64_t from, to;
+    float   weight;
+} pli_edge;
+
 struct plait_edges {
     int64_t       n, m, loops, doubles;
-    uint64_t     *id;  /* [n] increasing */
+    bool          weighted;
+    uint64_t     *id;  /* [n] increasing; NULL: names has them */
     uint32_t     *out; /* [n] how many edges leave the vertex */
-    pli_neighbors in;
+    pli_neighbors in;  /* start NULL: the process has a part alone, and its cut has that (ingress.h) */
     uint64_t      hash; /* of all of it: workers must have the same graph */
+    pli_census    names;
+    pli_edge      below; /* with start NULL: an edge with a weight below 0; weight 0: there is none */
     struct pli_edges_ways *ways; /* the other direction, once somebody has asked for it */
 };
 
+static inline uint64_t pli_edges_id(const plait_edges *e, int64_t v) {
+    return e->id != NULL ? e->id[v] : pli_census_id(&e->names, v);
+}
+/** The first edge with a weight below 0, by rows of edges in. false: there is none. */
+bool pli_edges_below(const plait_edges *edges, pli_edge *edge_out);
+/* A process that has a part alone does not know how many edges come to a vertex: then `in` is -1. */
 static inline plait_vertex pli_vertex_of(const plait_edges *e, int64_t v) {
-    return (plait_vertex){ v, e->id[v], e->in.start[v + 1] - e->in.start[v], e->out[v] };
+    return (plait_vertex){ v, pli_edges_id(e, v), e->in.start != NULL ? e->in.start[v + 1] - e->in.start[v] : -1,
+                           e->out[v] };
 }
 /** The rows of edges out, made at the first call and kept with the graph; NULL: no memory. Any thread. */
 const pli_neighbors *pli_edges_out(const plait_edges *edges);
@@ -92,9 +109,27 @@ struct plait_vertex_cut {
     const char        *method;
     pli_neighbors      rows;  /* along which is gathered */
     int64_t           *first; /* [parts + 1] part p owns vertices first[p] .. first[p + 1] - 1 */
-    uint16_t          *part;  /* [edges of rows]; NULL: an edge lies with the owner of its row */
+    bool               splits; /* a row's edges may lie with others than its owner: */
+    uint16_t          *part;  /* [edges of rows]; NULL: an edge lies with the owner of its row, or mine has it  */
+    struct pli_part   *mine;  /* the only part that this process has (ingress.h), beside which rows has n alone; or NULL */
+    int32_t            mine_is;
     double             replication, imbalance;
 };
+
+/* How many edges does row v have? */
+typedef int64_t pli_cut_degree_fn(const void *of, int64_t v);
+/** Deals n vertices in order, with equally many of `edges` edges in each part, to first [parts + 1]. A vertex counts as
+ *  an edge, so that those without get parts, too. */
+void pli_cut_range(int64_t n, int64_t edges, int32_t parts, pli_cut_degree_fn *degree, const void *of, int64_t *first);
+
+/* A cut that a hash of an edge's ends decides. */
+typedef struct pli_cut_hash {
+    uint64_t parts, rows;
+    bool     grid;
+} pli_cut_hash;
+/** false: the method is another one. */
+bool    pli_cut_hash_find(const char *method, int32_t parts, pli_cut_hash *hash);
+int32_t pli_cut_hash_part(const pli_cut_hash *hash, int64_t row, int64_t near);
 
 /** The most shards of a table of all vertices' values (plait_table_opts.shards): so many that what a worker reads of
  *  a shard is 1 KiB or more on average. A thousand workers and shards would send a million messages a clock. */
@@ -113,8 +148,10 @@ typedef struct pli_part {
     pli_neighbors rows;  /* by local numbers */
     int64_t      *start; /* [n + 1] of rows whose entries are the cut's; NULL: rows.start is all theirs or lent */
     pli_neighbors back;  /* rows' transpose, if asked for */
+    bool          lent;  /* key is the cut's */
 } pli_part;
 
+/** Errors: ENOMEM; EREFUSED the process has another part alone. */
 plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err);
 void         pli_part_free(pli_part *part);
 static inline int64_t pli_part_vertex(const pli_part *part, int64_t local) {
@@ -321,6 +358,7 @@ typedef struct pli_vertex_named {
     bool in_rounds; /* what it has found in the midst of a round has no meaning, so a limit of supersteps has none */
     bool survives;  /* its own run goes on when a worker dies */
     bool sync_only; /* what it comes to depends on supersteps, so the asynchronous engine has none of it */
+    bool parts;   /* it asks no more of a graph than a process knows that has its own part alone (ingress.h) */
     bool whole;   /* each worker has the whole graph: the cut decides nothing */
     bool learns;  /* it needs features and a split; its supersteps are epochs */
     bool draws;   /* random numbers, by --seed */

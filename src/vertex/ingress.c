@@ -1,0 +1,297 @@
+/* The part of a graph that a process works on, read without the rest of it. See ingress.h. */
+#include "vertex/ingress.h"
+
+#include "comm/comm.h"
+#include "vertex/building.h"
+
+typedef struct ingress {
+    pli_building      b;
+    plait_vertex_cut *cut;
+    pli_cut_hash      hash; /* of a vertex cut */
+    int32_t           me;
+    bool              counts;  /* the pass counts entries, and places none */
+    pli_neighbors     in, out; /* the part's rows by all vertices' numbers; start NULL: it has none that way */
+    int64_t           joined;  /* vertices that have an edge, in any part */
+} ingress;
+
+bool pli_ingress_takes(plait_near near, const char *method, const plait_edges_opts *opts) {
+    pli_cut_hash hash;
+    return near <= PLAIT_NEAR_BOTH && !opts->drop_doubles &&
+           (method == NULL || pli_is(method, "range") || pli_cut_hash_find(method, 1, &hash));
+}
+
+/* --- passes ------------------------------------------------------------------------------------------------------- */
+
+static bool is_mine(const ingress *g, int64_t row, int64_t near) {
+    if (g->cut->splits) return pli_cut_hash_part(&g->hash, row, near) == g->me;
+    return row >= g->cut->first[g->me] && row < g->cut->first[g->me + 1];
+}
+
+static bool take(const ingress *g, pli_neighbors *rows, int64_t row, int64_t near, const float *weight) {
+    if (rows->start == NULL || !is_mine(g, row, near)) return true;
+    if (!g->counts) return pli_building_place(rows, row, near, weight);
+    rows->start[row + 2]++;
+    return true;
+}
+
+/* Of edges below 0 that which comes first in the rows of edges in, as in a whole graph. */
+static void see_weight(plait_edges *e, int64_t from, int64_t to, const float *weight) {
+    pli_edge *least = &e->below;
+    if (weight == NULL || !(*weight < 0)) return;
+    if (least->weight < 0 && (least->to < to || (least->to == to && least->from <= from))) return;
+    *least = (pli_edge){ from, to, *weight };
+}
+
+static bool take_edge(void *user, int64_t from, int64_t to, const float *weight) {
+    ingress *g = user;
+    see_weight(g->b.edges, from, to, weight);
+    return take(g, &g->in, to, from, weight) && take(g, &g->out, from, to, weight);
+}
+
+static plait_status take_edges(void *user, const pli_edge_list *l, plait_error *err) {
+    ingress *g = user;
+    return pli_building_each(&g->b, l, take_edge, g, err);
+}
+
+static plait_status pass(ingress *g, const pli_edge_file *file, bool counts, plait_error *err) {
+    g->counts = counts;
+    g->b.m = 0;
+    g->b.sum = 0;
+    PLI_TRY(pli_edge_file_pass(file, take_edges, g, err));
+    return pli_building_filled(&g->b, err);
+}
+
+/* --- where the cut goes ------------------------------------------------------------------------------------------- */
+
+/* How many edges come to each vertex and leave it. */
+typedef struct degrees {
+    int64_t        *in;
+    const uint32_t *out;
+    plait_near      near;
+} degrees;
+
+static int64_t degree_of(const void *of, int64_t v) {
+    const degrees *d = of;
+    return (d->near != PLAIT_NEAR_OUT ? d->in[v] : 0) + (d->near != PLAIT_NEAR_IN ? d->out[v] : 0);
+}
+
+/* Room for the starts of rows. Those before the part's first row are never written to, and take no memory. */
+static bool begin_rows(const ingress *g, pli_neighbors *rows) {
+    rows->n = g->b.edges->n;
+    rows->start = pli_calloc((size_t)rows->n + 2, sizeof *rows->start);
+    return rows->start != NULL;
+}
+
+static bool number(ingress *g, degrees *d) {
+    plait_edges *e = g->b.edges;
+    e->out = pli_array((size_t)e->n, sizeof *e->out);
+    d->in = pli_array((size_t)e->n, sizeof *d->in);
+    if (e->out == NULL || d->in == NULL || !pli_census_number(&e->names, e->n, d->in, e->out)) return false;
+    d->out = e->out;
+    for (int64_t v = 0; v < e->n; v++) g->joined += d->in[v] + e->out[v] > 0;
+    const int64_t edges = g->cut->near == PLAIT_NEAR_BOTH ? 2 * e->m : e->m;
+    pli_cut_range(e->n, edges, g->cut->parts, degree_of, d, g->cut->first);
+    if ((d->near != PLAIT_NEAR_OUT && !begin_rows(g, &g->in)) || (d->near != PLAIT_NEAR_IN && !begin_rows(g, &g->out)))
+        return false;
+    for (int64_t v = g->cut->first[g->me]; !g->cut->splits && v < g->cut->first[g->me + 1]; v++) {
+        if (g->in.start != NULL) g->in.start[v + 2] = d->in[v];
+        if (g->out.start != NULL) g->out.start[v + 2] = e->out[v];
+    }
+    return true;
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+static bool make_rows(const ingress *g, pli_neighbors *rows) {
+    const int64_t first = g->cut->splits ? 0 : g->cut->first[g->me];
+    if (rows->start == NULL) return true;
+    for (int64_t v = first; v < rows->n; v++) rows->start[v + 2] += rows->start[v + 1];
+    const size_t m = (size_t)rows->start[rows->n + 1];
+    rows->near = pli_array(m, sizeof *rows->near);
+    if (g->b.weighted) rows->weight = pli_array(m, sizeof *rows->weight);
+    return rows->near != NULL && (!g->b.weighted || rows->weight != NULL);
+}
+
+static plait_status read_rows(ingress *g, const pli_edge_file *file, plait_error *err) {
+    degrees d = { .near = g->cut->near };
+    PLI_TRY(pli_edge_file_pass(file, pli_building_count, &g->b, err));
+    PLI_TRY(pli_building_number(&g->b, err));
+    const bool numbered = number(g, &d);
+    pli_free(d.in);
+    if (!numbered) return pli_building_no_memory(g->b.m, err);
+    if (g->cut->splits) PLI_TRY(pass(g, file, true, err));
+    if (!make_rows(g, &g->in) || !make_rows(g, &g->out)) return pli_building_no_memory(g->b.m, err);
+    PLI_TRY(pass(g, file, false, err));
+    pli_census_slim(&g->b.edges->names);
+    if ((g->in.start != NULL && !pli_neighbors_sort(&g->in)) || (g->out.start != NULL && !pli_neighbors_sort(&g->out)))
+        return pli_building_no_memory(g->b.m, err);
+    return PLAIT_OK;
+}
+
+/* All edges between two vertices, the same way, lie in one row of one part. */
+static int64_t count_doubles(const pli_neighbors *h) {
+    int64_t n = 0;
+    for (int64_t v = 0; v < h->n; v++)
+        for (int64_t k = h->start[v] + 1; k < h->start[v + 1]; k++) n += h->near[k] == h->near[k - 1];
+    return n;
+}
+
+/* --- the part ----------------------------------------------------------------------------------------------------- */
+
+/* The vertices that the part has, as bits, and how many are before each word of them. */
+typedef struct present {
+    uint64_t *bit;
+    uint32_t *before;
+    size_t    words;
+} present;
+
+static void set(const present *p, int64_t v) { p->bit[v / 64] |= UINT64_C(1) << (v % 64); }
+
+static int64_t count(const present *p) {
+    int64_t n = 0;
+    for (size_t w = 0; w < p->words; w++) {
+        p->before[w] = (uint32_t)n;
+        n += __builtin_popcountll(p->bit[w]);
+    }
+    return n;
+}
+
+static uint32_t rank_of(const present *p, int64_t v) {
+    const uint64_t below = p->bit[v / 64] & ((UINT64_C(1) << (v % 64)) - 1);
+    return p->before[v / 64] + (uint32_t)__builtin_popcountll(below);
+}
+
+/* Gives the part's vertices numbers of its own, in place. */
+static bool renumber(const present *p, pli_part *part, int64_t first) {
+    pli_neighbors *h = &part->rows;
+    int64_t       *start = pli_array((size_t)part->n + 1, sizeof *start), i = 0;
+    part->key = pli_array((size_t)part->n, sizeof *part->key);
+    if (start == NULL || part->key == NULL) {
+        pli_free(start);
+        return false;
+    }
+    for (size_t w = 0; w < p->words; w++)
+        for (uint64_t bits = p->bit[w]; bits != 0; bits &= bits - 1)
+            part->key[i++] = (uint64_t)w * 64 + (uint64_t)__builtin_ctzll(bits);
+    start[0] = 0;
+    for (i = 0; i < part->n; i++) start[i + 1] = h->start[part->key[i] + 1];
+    for (int64_t k = 0; k < start[part->n]; k++) h->near[k] = rank_of(p, h->near[k]);
+    pli_free(h->start);
+    h->start = start;
+    h->n = part->n;
+    part->own = rank_of(p, first);
+    return true;
+}
+
+/* Takes the rows. A part that reads most vertices has all, as pli_part_make's. *copies_out: vertices with edges here. */
+static bool make_part(plait_vertex_cut *cut, int32_t me, const pli_neighbors *rows, int64_t *copies_out) {
+    const int64_t first = cut->first[me], last = cut->first[me + 1];
+    pli_part     *part = cut->mine = pli_calloc(1, sizeof *part);
+    present       p = { .words = (size_t)rows->n / 64 + 1 };
+    if (part == NULL) return false;
+    *part = (pli_part){ .owned = last - first, .whole = !cut->splits, .rows = *rows };
+    p.bit = pli_calloc(p.words, sizeof *p.bit);
+    p.before = pli_array(p.words, sizeof *p.before);
+    bool made = p.bit != NULL && p.before != NULL;
+    for (int64_t v = 0; made && v < rows->n; v++) {
+        if (rows->start[v] < rows->start[v + 1]) set(&p, v);
+        for (int64_t k = rows->start[v]; k < rows->start[v + 1]; k++) set(&p, rows->near[k]);
+    }
+    if (made) *copies_out = count(&p);
+    for (int64_t v = first; made && v < last; v++) set(&p, v);
+    if (made) part->n = count(&p);
+    if (made && (cut->splits || part->n <= rows->n / 2)) made = renumber(&p, part, first);
+    else if (made) part->n = rows->n, part->own = first;
+    pli_free(p.bit);
+    pli_free(p.before);
+    return made;
+}
+
+/* What all parts come to, and of the cut what others ask it. */
+static plait_status sum_up(ingress *g, plait_comm *comm, int64_t edges, int64_t copies, int64_t doubles) {
+    plait_vertex_cut *cut = g->cut;
+    const size_t      parts = (size_t)cut->parts;
+    int64_t          *sum = pli_calloc(parts + 2, sizeof *sum), most = 0, all = 0;
+    if (sum == NULL) return pli_building_no_memory(g->b.m, pli_comm_error(comm));
+    sum[g->me] = edges;
+    sum[parts] = copies;
+    sum[parts + 1] = doubles;
+    const plait_status status = plait_comm_allreduce(comm, sum, (int64_t)parts + 2, PLAIT_I64, PLAIT_SUM);
+    for (size_t p = 0; p < parts; p++) {
+        most = sum[p] > most ? sum[p] : most;
+        all += sum[p];
+    }
+    cut->replication = g->joined > 0 ? (double)sum[parts] / (double)g->joined : 1;
+    cut->imbalance = all > 0 ? (double)most * cut->parts / (double)all : 1;
+    g->b.edges->doubles = sum[parts + 1];
+    pli_free(sum);
+    return status;
+}
+
+static plait_status read_part(ingress *g, plait_comm *comm, const pli_edge_file *file) {
+    plait_error  *err = pli_comm_error(comm);
+    pli_neighbors rows;
+    int64_t       copies = 0;
+    PLI_TRY(read_rows(g, file, err));
+    const int64_t doubles = count_doubles(g->in.start != NULL ? &g->in : &g->out);
+    if (g->cut->near == PLAIT_NEAR_BOTH) {
+        if (!pli_neighbors_join(&g->in, &g->out, &rows)) return pli_building_no_memory(g->b.m, err);
+        pli_neighbors_free(&g->in);
+        pli_neighbors_free(&g->out);
+    } else {
+        rows = g->in.start != NULL ? g->in : g->out;
+        g->in = g->out = (pli_neighbors){ 0 };
+    }
+    const int64_t edges = rows.start[rows.n];
+    g->cut->rows.n = rows.n;
+    if (!make_part(g->cut, g->me, &rows, &copies)) {
+        if (g->cut->mine == NULL) pli_neighbors_free(&rows);
+        return pli_building_no_memory(g->b.m, err);
+    }
+    return sum_up(g, comm, edges, copies, doubles);
+}
+
+/* --- the call ----------------------------------------------------------------------------------------------------- */
+
+static plait_status begin(ingress *g, plait_comm *comm, uint64_t ids, const plait_edges_opts *o, plait_near near,
+                          const char *method) {
+    plait_error  *err = pli_comm_error(comm);
+    const int32_t parts = plait_comm_workers(comm);
+    *g = (ingress){ .me = plait_comm_rank(comm), .cut = pli_calloc(1, sizeof *g->cut) };
+    if (g->cut == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut");
+    g->cut->first = pli_calloc((size_t)parts + 1, sizeof *g->cut->first);
+    g->cut->near = near;
+    g->cut->parts = parts;
+    g->cut->mine_is = g->me;
+    g->cut->splits = pli_cut_hash_find(method, parts, &g->hash);
+    g->cut->method = g->cut->splits ? g->hash.grid ? "grid" : "random" : "range";
+    if (g->cut->first == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut");
+    PLI_TRY(pli_building_begin(&g->b, ids, o, parts, err));
+    g->cut->edges = g->b.edges;
+    return PLAIT_OK;
+}
+
+plait_status pli_ingress_read(plait_comm *comm, const char *path, const plait_edges_opts *opts, plait_near near,
+                              const char *method, plait_edges **edges_out, plait_vertex_cut **cut_out) {
+    plait_error     *err = pli_comm_error(comm);
+    plait_edges_opts o;
+    pli_edge_file    file;
+    ingress          g;
+    PLI_TRY(pli_edges_take_opts(opts, &o, err));
+    if (!pli_ingress_takes(near, method, &o))
+        return pli_fail(err, PLAIT_EREFUSED, "the cut '%s' needs the whole graph in each process", method);
+    PLI_TRY(pli_edge_file_open(path, o.format, &file, err));
+    plait_status status = begin(&g, comm, file.bytes / 16, &o, near, method);
+    if (status == PLAIT_OK) status = read_part(&g, comm, &file);
+    pli_edge_file_close(&file);
+    pli_neighbors_free(&g.in);
+    pli_neighbors_free(&g.out);
+    if (status == PLAIT_OK) {
+        *edges_out = g.b.edges;
+        *cut_out = g.cut;
+        return PLAIT_OK;
+    }
+    plait_vertex_cut_destroy(&g.cut);
+    plait_edges_destroy(&g.b.edges);
+    return status;
+}
