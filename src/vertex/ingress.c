@@ -263,8 +263,9 @@ static plait_status begin(ingress *g, plait_comm *comm, uint64_t ids, const plai
     g->cut->near = near;
     g->cut->parts = parts;
     g->cut->mine_is = g->me;
-    g->cut->splits = pli_cut_hash_find(method, parts, &g->hash);
-    g->cut->method = g->cut->splits ? g->hash.grid ? "grid" : "random" : "range";
+    const bool hashed = pli_cut_hash_find(method, parts, &g->hash);
+    g->cut->splits = hashed && parts > 1;
+    g->cut->method = hashed ? g->hash.grid ? "grid" : "random" : "range";
     if (g->cut->first == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut");
     PLI_TRY(pli_building_begin(&g->b, ids, o, parts, err));
     g->cut->edges = g->b.edges;

@@ -1,0 +1,292 @@
+/* A worker that reads its own part of a graph alone has what it would take out of the whole graph, entry by entry: for each
+ * cut that allows it, each direction, format and number of workers, small ids and large ones. What all parts come to is
+ * the same too, and so is a program's result. What needs the whole graph is refused, and of a file with a mistake every
+ * worker tells the line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "comm/comm.h"
+#include "named.h"
+#include "vertex/ingress.h"
+
+enum { M = 400, WORKERS = 5 };
+
+static char path[64]; /* written by the main thread, before workers begin */
+
+/* A drawn graph: some edges are loops or doubles, some vertices have many. sparse: a part reads few vertices. */
+static void write_graph(uint64_t seed, bool far, bool sparse, bool weighted) {
+    pli_random r = pli_random_at(seed, PLI_RANDOM_DATA, 0, 0);
+    FILE      *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int k = 0; k < M; k++) {
+        const double   a = pli_random_f64(&r), b = pli_random_f64(&r);
+        uint64_t       from = sparse ? (uint64_t)k : (uint64_t)(a * a * 70), to = sparse ? (uint64_t)k + 1 : (uint64_t)(b * 70);
+        const uint64_t weight = pli_random_below(&r, 9);
+        if (far && from % 3 == 0) from = UINT64_MAX - 1000003 * from;
+        if (far && to % 3 == 0) to = UINT64_MAX - 1000003 * to;
+        fprintf(f, weighted ? "%llu\t%llu\t%llu\n" : "%llu\t%llu\n", (unsigned long long)from, (unsigned long long)to,
+                (unsigned long long)weight);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static void write_text(const char *text) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* --- the same part ------------------------------------------------------------------------------------------------ */
+
+typedef struct asked {
+    plait_edges_opts opts;
+    plait_near       near;
+    const char      *method;
+    const char      *differs; /* what does; the last worker that writes it is as good as any: all tell a mistake */
+    plait_status     status[WORKERS];
+    char             text[WORKERS][sizeof ((plait_error *)0)->text];
+} asked;
+
+static const char *unlike_rows(const pli_neighbors *a, const pli_neighbors *b) {
+    const int64_t first = a->start[0], m = a->start[a->n] - first;
+    if (a->n != b->n) return "rows";
+    for (int64_t v = 0; v <= a->n; v++)
+        if (a->start[v] != b->start[v]) return "start";
+    if (memcmp(a->near, b->near, (size_t)m * sizeof *a->near) != 0) return "near";
+    if ((a->weight == NULL) != (b->weight == NULL)) return "weighted";
+    return a->weight != NULL && memcmp(a->weight, b->weight, (size_t)m * sizeof *a->weight) != 0 ? "weight" : NULL;
+}
+
+static const char *unlike_parts(const pli_part *a, const pli_part *b) {
+    if (a->n != b->n || a->own != b->own || a->owned != b->owned || a->whole != b->whole) return "numbers";
+    if ((a->key == NULL) != (b->key == NULL)) return "keys";
+    if (a->key != NULL && memcmp(a->key, b->key, (size_t)a->n * sizeof *a->key) != 0) return "key";
+    const char *rows = unlike_rows(&a->rows, &b->rows);
+    return rows != NULL ? rows : unlike_rows(&a->back, &b->back);
+}
+
+static const char *unlike_graphs(const plait_edges *a, const plait_edges *b) {
+    if (a->n != b->n || a->m != b->m || a->loops != b->loops || a->doubles != b->doubles) return "counts";
+    if (a->hash != b->hash) return "hash";
+    if (plait_edges_weighted(a) != plait_edges_weighted(b)) return "weighted graph";
+    for (int64_t v = 0; v < a->n; v++) {
+        const uint64_t id = plait_edges_id(a, v);
+        if (plait_edges_id(b, v) != id || plait_edges_find(b, id) != v) return "id";
+        if (a->out[v] != b->out[v]) return "out";
+    }
+    return plait_edges_find(b, 12345678901) < 0 ? NULL : "an id that is not there";
+}
+
+static const char *unlike_cuts(const plait_vertex_cut *a, const plait_vertex_cut *b) {
+    if (memcmp(a->first, b->first, ((size_t)a->parts + 1) * sizeof *a->first) != 0) return "first";
+    if (!pli_is(a->method, b->method) || a->splits != b->splits || a->near != b->near) return "method";
+    return a->replication == b->replication && a->imbalance == b->imbalance ? NULL : "replication";
+}
+
+static plait_status compare(plait_comm *comm, void *user) {
+    asked            *q = user;
+    const int32_t     workers = plait_comm_workers(comm), rank = plait_comm_rank(comm);
+    plait_error      *err = pli_comm_error(comm);
+    plait_edges      *all = NULL, *own = NULL;
+    plait_vertex_cut *cut = NULL, *own_cut = NULL;
+    pli_part          part = { 0 }, own_part = { 0 };
+    plait_status      status = plait_edges_read(path, &q->opts, &all, err);
+    if (status == PLAIT_OK) status = pli_cut_create(all, q->near, q->method, workers, &cut, err);
+    if (status == PLAIT_OK) status = pli_part_make(cut, rank, true, &part, err);
+    if (status == PLAIT_OK) status = pli_ingress_read(comm, path, &q->opts, q->near, q->method, &own, &own_cut);
+    if (status == PLAIT_OK) status = pli_part_make(own_cut, rank, true, &own_part, err);
+    if (status == PLAIT_OK) {
+        const char *unlike = unlike_graphs(all, own);
+        if (unlike == NULL) unlike = unlike_cuts(cut, own_cut);
+        if (unlike == NULL) unlike = unlike_parts(&part, &own_part);
+        if (unlike != NULL) __atomic_store_n(&q->differs, unlike, __ATOMIC_RELAXED);
+        pli_part other = { 0 };
+        if (workers > 1 && pli_part_make(own_cut, (rank + 1) % workers, false, &other, err) != PLAIT_EREFUSED)
+            __atomic_store_n(&q->differs, "another part is there", __ATOMIC_RELAXED);
+    }
+    pli_part_free(&part);
+    pli_part_free(&own_part);
+    plait_vertex_cut_destroy(&cut);
+    plait_vertex_cut_destroy(&own_cut);
+    plait_edges_destroy(&all);
+    plait_edges_destroy(&own);
+    return status;
+}
+
+static void check(asked *q, int32_t workers, const char *what) {
+    plait_comm_opts opts;
+    plait_error     err;
+    plait_comm_opts_init(&opts);
+    opts.workers = workers;
+    q->differs = NULL;
+    if (plait_comm_run(&opts, compare, q, &err) < 0) fail_msg("%s: %s", what, err.text);
+    if (q->differs != NULL)
+        fail_msg("%s, %d workers, near %d, %s: %s", what, (int)workers, (int)q->near, q->method, q->differs);
+}
+
+static void test_a_part_is_the_same_without_the_rest(void **state) {
+    static const char *const methods[] = { "range", "random", "grid" };
+    (void)state;
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        asked q;
+        plait_edges_opts_init(&q.opts);
+        q.opts.undirected = seed % 4 == 1;
+        q.opts.drop_loops = seed % 4 == 2;
+        write_graph(seed, seed % 2 == 1, seed % 8 > 5, seed % 3 == 0);
+        for (int m = 0; m < 3; m++)
+            for (int near = PLAIT_NEAR_IN; near <= PLAIT_NEAR_BOTH; near++) {
+                q.method = methods[m];
+                q.near = (plait_near)near;
+                check(&q, 1 + (int32_t)(seed + (uint64_t)m) % WORKERS, "drawn");
+            }
+    }
+}
+
+/* Vertices without an edge are there, and an end of the ranges may own nothing. */
+static void test_other_formats(void **state) {
+    asked q;
+    (void)state;
+    plait_edges_opts_init(&q.opts);
+    q.near = PLAIT_NEAR_IN;
+    write_text("%%MatrixMarket matrix coordinate real symmetric\n9 9 5\n3 1 0.5\n3 2 -2\n4 3 1\n5 5 7\n9 3 2\n");
+    for (int32_t workers = 1; workers <= WORKERS; workers++)
+        for (int m = 0; m < 2; m++) q.method = m == 0 ? "range" : "grid", check(&q, workers, "matrix");
+    write_text("6 5\n2 3\n1 4\n1 4\n2 3\n6\n5\n");
+    q.opts.format = "metis";
+    q.method = NULL;
+    check(&q, 4, "metis");
+    write_text("1 2 2 3\n2 1 4\n3 1 4\n5 1 6\n6 1 5\n");
+    q.opts.format = "adjacency";
+    check(&q, 3, "adjacency");
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+typedef struct running {
+    const pli_vertex_named *named;
+    const char             *method;
+    bool                    parts; /* each worker reads its own */
+    double                  value[2 * M];
+} running;
+
+static plait_status run_named(plait_job *job, void *user) {
+    running             *r = user;
+    plait_comm          *comm = plait_job_comm(job);
+    plait_error         *err = pli_comm_error(comm);
+    const plait_near     near = r->named->run != NULL ? r->named->near : PLAIT_NEAR_IN;
+    plait_edges         *edges = NULL;
+    plait_vertex_cut    *cut = NULL;
+    plait_vertex_program program;
+    plait_vertex_report  report;
+    plait_status         status;
+    if (r->parts) status = pli_ingress_read(comm, path, NULL, near, r->method, &edges, &cut);
+    else if ((status = plait_edges_read(path, NULL, &edges, err)) == PLAIT_OK)
+        status = pli_cut_create(edges, near, r->method, plait_comm_workers(comm), &cut, err);
+    pli_vertex_choice choice = { .edges = edges, .source = 3, .damping = 0.85, .tolerance = 1e-12 };
+    void *const       values = plait_comm_rank(comm) == 0 ? r->value : NULL;
+    plait_vertex_program_init(&program);
+    program.name = r->named->name;
+    program.user = &choice;
+    if (status == PLAIT_OK && r->named->run != NULL) status = r->named->run(job, &choice, cut, 8, values, &report);
+    else if (status == PLAIT_OK && (status = r->named->make(&choice, &program, err)) == PLAIT_OK)
+        status = plait_vertex_run(job, edges, cut, &program, 8, values, &report);
+    plait_vertex_cut_destroy(&cut);
+    plait_edges_destroy(&edges);
+    return status;
+}
+
+static void test_programs_give_the_same_bits(void **state) {
+    static const char *const methods[] = { "range", "random", "grid" };
+    int32_t                  n, seen = 0;
+    const pli_vertex_named  *all = pli_vertex_all(&n);
+    (void)state;
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        write_graph(40 + seed, false, seed == 1, true);
+        for (int32_t i = 0; i < n; i++) {
+            if (!all[i].parts) continue;
+            seen++;
+            for (int m = 0; m < 3; m++) {
+                const setting   s = { "ps", "bsp", methods[m], 4 };
+                plait_comm_opts comm;
+                plait_job_opts  job;
+                plait_error     err;
+                running         whole = { .named = &all[i], .method = methods[m] }, parts = whole;
+                if (m > 0 && pli_is(all[i].name, "labels")) continue; /* it needs whole rows */
+                options_of(&s, &comm, &job);
+                parts.parts = true;
+                if (plait_run(&comm, &job, run_named, &whole, &err) < 0) fail_msg("%s: %s", all[i].name, err.text);
+                if (plait_run(&comm, &job, run_named, &parts, &err) < 0) fail_msg("%s: %s", all[i].name, err.text);
+                if (memcmp(whole.value, parts.value, sizeof whole.value) != 0)
+                    fail_msg("%s over %s: other values", all[i].name, methods[m]);
+            }
+        }
+    }
+    assert_int_equal(seen, 2 * 6);
+}
+
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
+
+static plait_status try_to_read(plait_comm *comm, void *user) {
+    asked            *q = user;
+    const int32_t     rank = plait_comm_rank(comm);
+    plait_edges      *edges = NULL;
+    plait_vertex_cut *cut = NULL;
+    q->status[rank] = pli_ingress_read(comm, path, &q->opts, q->near, q->method, &edges, &cut);
+    snprintf(q->text[rank], sizeof q->text[rank], "%s", pli_comm_error(comm)->text);
+    plait_vertex_cut_destroy(&cut);
+    plait_edges_destroy(&edges);
+    return PLAIT_OK;
+}
+
+static void refused(asked *q, plait_status status, const char *word) {
+    plait_comm_opts opts;
+    plait_error     err;
+    plait_comm_opts_init(&opts);
+    opts.workers = 3;
+    if (plait_comm_run(&opts, try_to_read, q, &err) < 0) fail_msg("%s", err.text);
+    for (int w = 0; w < 3; w++) {
+        assert_int_equal(q->status[w], status);
+        if (strstr(q->text[w], word) == NULL) fail_msg("worker %d: '%s' instead of '%s'", w, q->text[w], word);
+    }
+}
+
+static void test_mistakes_are_told_by_all(void **state) {
+    asked q = { .near = PLAIT_NEAR_IN, .method = "range" };
+    (void)state;
+    plait_edges_opts_init(&q.opts);
+    write_text("1 2\n2 3\n3 x\n");
+    refused(&q, PLAIT_EFORMAT, ":3: expected a whole number");
+    write_text("1 2\n2 18446744073709551616\n");
+    refused(&q, PLAIT_EFORMAT, ":2: an id is below 2^64");
+    write_text("%%MatrixMarket matrix coordinate pattern general\n4000000000 4000000000 1\n1 2\n");
+    refused(&q, PLAIT_ENOMEM, "GB");
+    write_text("1 2\n");
+    static const char *const whole[] = { "oblivious", "hdrf", "metis" };
+    for (int i = 0; i < 3; i++) q.method = whole[i], refused(&q, PLAIT_EREFUSED, whole[i]);
+    q.method = "range";
+    q.opts.drop_doubles = 1;
+    assert_false(pli_ingress_takes(PLAIT_NEAR_IN, "range", &q.opts));
+    q.opts.drop_doubles = 0;
+    assert_false(pli_ingress_takes(PLI_NEAR_SIMPLE, "range", &q.opts));
+    assert_true(pli_ingress_takes(PLAIT_NEAR_BOTH, NULL, &q.opts));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_a_part_is_the_same_without_the_rest),
+                                        cmocka_unit_test(test_other_formats),
+                                        cmocka_unit_test(test_programs_give_the_same_bits),
+                                        cmocka_unit_test(test_mistakes_are_told_by_all) };
+    snprintf(path, sizeof path, "ingress_%d.edges", (int)getpid());
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
