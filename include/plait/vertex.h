@@ -60,7 +60,7 @@ PLAIT_API void plait_edges_opts_init_sized(plait_edges_opts *opts, size_t size);
 
 /** Reads a graph: SNAP's edge lists (FROM TO [WEIGHT] a line), Matrix Market, METIS, adjacency lists; plain, gzip or
  *  zstd. Ids are any 64-bit numbers. opts may be NULL. The whole graph is held in memory: 4 bytes an edge, 8 with
- *  weights, and 20 a vertex; while it is read, 36 bytes an edge. Errors: EIO; EFORMAT, with file and line; ENAME
+ *  weights, and 20 a vertex; while it is read, 28 a vertex. Errors: EIO; EFORMAT, with file and line; ENAME
  *  the format; ESHAPE more than 2^32 - 2 edges; ENOMEM. Not collective, any thread. */
 PLAIT_API plait_status plait_edges_read(const char *path, const plait_edges_opts *opts, plait_edges **edges_out,
                                         plait_error *error_out);
