@@ -155,7 +155,7 @@ static plait_status settle(shared *s, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* --- on each worker ------------------------------------------------------------------------------------------------ */
+/* --- on each worker ----------------------------------------------------------------------------------------------- */
 
 static plait_status cut_once(shared *s, int32_t workers, plait_error *err) {
     const pli_graph_result *r = &s->result;

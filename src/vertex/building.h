@@ -1,5 +1,5 @@
-/* vertex/building.h - how a graph is built in two passes over its edges: by edges.c as a whole, by ingress.c the part of it
- * that a process has.
+/* vertex/building.h - how a graph is built in two passes over its edges: by edges.c as a whole, by ingress.c the part
+ * of it that a process has.
  *
  *     first pass     which ids there are; how many edges come to each and leave it
  *     numbers        each id gets a number; so each row of edges has its place
@@ -43,7 +43,7 @@ bool pli_building_place(pli_neighbors *rows, int64_t row, int64_t near, const fl
 plait_status pli_building_filled(pli_building *b, plait_error *err);
 plait_status pli_edges_take_opts(const plait_edges_opts *opts, plait_edges_opts *all, plait_error *err);
 
-/* The sum is the same in whatever order edges come, so that it is the same of a whole graph and of its parts' readers. */
+/* The sum does not depend on the order of edges: it is the same for a whole graph and for those who keep parts. */
 static inline void pli_building_sum(pli_building *b, int64_t from, int64_t to, const float *weight) {
     uint32_t bits = 0;
     if (weight != NULL) memcpy(&bits, weight, sizeof bits);

@@ -39,8 +39,8 @@ bool pli_census_give(pli_census *c, int64_t n);
 bool pli_census_add(pli_census *c, uint64_t id, uint32_t in, uint32_t out);
 /** How many ids are there? */
 int64_t pli_census_count(const pli_census *c);
-/** Gives the ids that are there the numbers 0 .. n - 1, as they increase, and writes their counts to in and out [n]. The
- *  counts are let go of. false: no memory. */
+/** Gives the ids that are there the numbers 0 .. n - 1, as they increase, and writes their counts to in and out [n].
+ *  The counts are let go of. false: no memory. */
 bool pli_census_number(pli_census *c, int64_t n, int64_t *in, uint32_t *out);
 /** Lets go of what makes pli_census_find fast for large ids: 24 bytes or more each. */
 void pli_census_slim(pli_census *c);

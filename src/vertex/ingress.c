@@ -183,7 +183,7 @@ static bool renumber(const present *p, pli_part *part, int64_t first) {
     return true;
 }
 
-/* Takes the rows. A part that reads most vertices has all, as pli_part_make's. *copies_out: vertices with edges here. */
+/* Takes the rows. A part that reads most vertices has all, as pli_part_make's. copies: vertices with edges here. */
 static bool make_part(plait_vertex_cut *cut, int32_t me, const pli_neighbors *rows, int64_t *copies_out) {
     const int64_t first = cut->first[me], last = cut->first[me + 1];
     pli_part     *part = cut->mine = pli_calloc(1, sizeof *part);

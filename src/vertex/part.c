@@ -125,7 +125,8 @@ plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pl
     if (cut->mine != NULL) lend_mine(cut, part);
     else if (cut->parts == 1) lend_all(cut, part);
     else made = take_rows(cut, p, part);
-    if (made && back && cut->mine == NULL && cut->parts == 1 && (cut->near == PLAIT_NEAR_IN || cut->near == PLI_NEAR_SIMPLE))
+    const bool all = cut->mine == NULL && cut->parts == 1;
+    if (made && back && all && (cut->near == PLAIT_NEAR_IN || cut->near == PLI_NEAR_SIMPLE))
         made = lend_back(cut, part);
     else if (made && back) made = pli_neighbors_transpose(&part->rows, part->n, &part->back);
     if (made) return PLAIT_OK;

@@ -1,7 +1,7 @@
-/* A worker that reads its own part of a graph alone has what it would take out of the whole graph, entry by entry: for each
- * cut that allows it, each direction, format and number of workers, small ids and large ones. What all parts come to is
- * the same too, and so is a program's result. What needs the whole graph is refused, and of a file with a mistake every
- * worker tells the line. */
+/* A worker that reads its own part of a graph alone has what it would take out of the whole graph, entry by entry: for
+ * each cut that allows it, each direction, format and number of workers, small ids and large ones. What all parts come
+ * to is the same too, and so is a program's result. What needs the whole graph is refused, and of a file with a mistake
+ * every worker tells the line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,8 @@ static void write_graph(uint64_t seed, bool far, bool sparse, bool weighted) {
     assert_non_null(f);
     for (int k = 0; k < M; k++) {
         const double   a = pli_random_f64(&r), b = pli_random_f64(&r);
-        uint64_t       from = sparse ? (uint64_t)k : (uint64_t)(a * a * 70), to = sparse ? (uint64_t)k + 1 : (uint64_t)(b * 70);
+        uint64_t       from = sparse ? (uint64_t)k : (uint64_t)(a * a * 70);
+        uint64_t       to = sparse ? (uint64_t)k + 1 : (uint64_t)(b * 70);
         const uint64_t weight = pli_random_below(&r, 9);
         if (far && from % 3 == 0) from = UINT64_MAX - 1000003 * from;
         if (far && to % 3 == 0) to = UINT64_MAX - 1000003 * to;
