@@ -93,16 +93,14 @@ typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "quantile" |
                                              "poisson" | "mlp" | "cnn" | "lstm" | "graph"                   */
-    const char            *layers;        /* nets: hidden layer sizes, input side first, "512,256"; NULL: those of
-                                             init_model, else the model's default                          */
+    const char *layers; /* nets: hidden sizes, input side first, "512,256"; NULL: init_model's, else the default */
     const char            *graph_file;    /* model "graph": the file that holds the graph (plait/graph_file.h) */
     const char *loss; /* nets: the loss of the scores, "logistic" ...; NULL: logistic, or squared if labels are not
                                              classes                                                        */
     const char            *kernels;       /* nets: "own" or NULL | "onednn" (plait_session_opts.kernels); needs its
                                              module. It is used in training only, not to predict              */
-    const char *exclude, *train; /* model "graph": lists of the graph's subgraphs, as in plait_session_opts: those that
-                        are left out, whose variables keep their values, and those that alone are trained; NULL: none,
-                        all. With an update rule only                                                        */
+    const char *exclude, *train; /* model "graph": lists of the graph's subgraphs, as in plait_session_opts: those left
+                        out, and those that alone are trained; NULL: none, all. With an update rule only     */
     int32_t     cut; /* nets: in how many stages the graph is cut by layers. `cut` workers hold a replica together,
                         and workers / cut replicas train; 0 or 1: every worker has all of it (docs/pipelines.md)    */
     int32_t     columns; /* model "mlp": in how many columns the layers are cut: `columns` workers hold a replica
@@ -204,9 +202,8 @@ typedef struct plait_train_opts {
                                                                   at each epoch's end (lbfgs: the last's), on one rank.
                                                                   All ranks set it or none: epochs end with a barrier */
     void (*graph)(void *user, const plait_graph *graph);       /* nets: called before training, on one rank */
-    int64_t                names_bytes;   /* hashed features: how much of the data's text is looked through, once
-                                             training has ended, for the names of those with a weight; 0: none, they
-                                             stay hashes; default 16 MiB                                    */
+    int64_t names_bytes; /* hashed features: how much of the data's text is looked through, once training has ended, for
+                            the names of those with a weight; 0: none, they stay hashes; default 16 MiB    */
     int64_t path; /* models "squared" and "logistic", optimizer "cd": how many penalties to fit, from the least l1 at
                      which all weights are 0 down to l1, or to a thousandth of it if l1 is 0. The model is that of the
                      last, or with validation rows that of the least validation loss. 0: l1 alone            */
@@ -218,6 +215,9 @@ typedef struct plait_train_opts {
     void (*penalty)(void *user, const plait_penalty *penalty); /* called for each penalty of a path, on one rank */
     int32_t     slots; /* plait_job_opts.slots: the last `slots` workers come as `scale` says; at the end all are in */
     const char *scale; /* "100:4,200:3": 4 workers from about clock 100 on, 3 from clock 200 on; NULL: as they begin */
+    int64_t sampled; /* "mlp", "cnn", "lstm": how many classes of the softmax a clock draws, at most: rows are scored on
+                        these and their own, so a clock costs no more with more classes. Test and validation rows are
+                        judged by all classes. 0: all classes count (docs/models.md)                        */
 } plait_train_opts;
 
 /* A table of a run, with the settings that it had. */

@@ -23,7 +23,8 @@ typedef enum pli_purpose {
     PLI_RANDOM_FACTORS = 13, /* a: epoch, b: worker, block and tile */
     PLI_RANDOM_TOPICS = 14, /* a: 0, or epoch + 1; b: row of the data */
     PLI_RANDOM_HALVES = 15, /* a: 0, or particle + 1; b: a document: in which half of it a token is, or the particle */
-    PLI_RANDOM_SAMPLE = 16  /* a: character of a text that is written */
+    PLI_RANDOM_SAMPLE = 16, /* a: character of a text that is written */
+    PLI_RANDOM_CLASSES = 17 /* a: clock                     */
 } pli_purpose;
 
 typedef struct pli_random {

@@ -131,6 +131,7 @@ static const struct effect {
     { "place", NULL, NULL },
     { "columns", NULL, NULL },
     { "classes", NULL, NULL },
+    { "sampled", NULL, NULL },
     { "micro-batches", NULL, NULL },
     { "pipeline", NULL, NULL },
 

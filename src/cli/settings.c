@@ -79,6 +79,10 @@ const pli_opt pli_train_rows[] = {
       "of a net, logistic or hinge: labels are whole numbers from 0 to N - 1, whether rows have all of them or not; 0: "
       "the labels that rows have",
       0, PLI_LABELS_DECLARED, "model" },
+    { "sampled", PLI_OPT_I64, AT(sampled), "0", "K",
+      "of a net's softmax: rows are trained on their own classes and K classes drawn at each clock, by frequency; 0: on "
+      "all classes",
+      0, PLI_LABELS_DECLARED, "model" },
     { "micro-batches", PLI_OPT_I64, AT(micro_batches), "1", "M",
       "of a net: the rows of a clock go through the graph in M pieces: with --cut, stages work at once; without, a "
       "worker needs less memory",
@@ -422,6 +426,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->cut = (int32_t)s->cut;
     t->columns = (int32_t)s->columns;
     t->classes = s->classes;
+    t->sampled = s->sampled;
     t->micro_batches = (int32_t)s->micro_batches;
     t->pipeline = s->pipeline;
     t->place = s->place;

@@ -37,7 +37,7 @@ typedef struct pli_train_settings {
     const char *columns_text;         /* the number of columns, or auto    */
     int64_t     least; /* workers that are in from the first; workers: all, with slots */
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
-        columns, classes, micro_batches, path, together, dashboard;
+        columns, classes, sampled, micro_batches, path, together, dashboard;
     double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile, interference;
     uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;

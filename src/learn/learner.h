@@ -73,6 +73,7 @@ typedef struct pli_learner_more {
      *  takes none of them. */
     const pli_solver *const *solvers;
     bool                     by_name_only;
+    bool                     samples; /* its softmax may draw classes (plait_train_opts.sampled) */
     bool                     adds; /* its tables have no update rule, though it takes --optimizer */
     /** The server functions of its tables, on any rank; returns how many, at most PLI_LEARNER_FUNCTIONS. */
     int32_t (*functions)(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out);

@@ -63,7 +63,7 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
     const int64_t     flat = at.channels * at.height * at.width;
     const plait_value x = plait_op_reshape(g, at.value, plait_shape_2(-1, flat));
     const plait_value h = plait_op_relu(g, pli_net_dense(net, x, flat, width[n - 1], n, 2));
-    net->scores = pli_net_dense(net, h, width[n - 1], net->goal->columns, n + 1, 1);
+    pli_net_last(net, h, width[n - 1], n + 1);
     return PLAIT_OK;
 }
 

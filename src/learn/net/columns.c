@@ -34,9 +34,9 @@ int64_t pli_columns_edge(const pli_net *net, int64_t n, int32_t k) {
     return at;
 }
 
-/* The nodes from `first` on are part's. */
-static void place(pli_net *net, int64_t first, int32_t part) {
+void pli_columns_place(pli_net *net, int64_t first, int32_t part) {
     const int64_t nodes = plait_graph_nodes(net->graph);
+    if (net->columns == 1) return;
     if (!pli_grow((void **)&net->place, &net->place_capacity, nodes, sizeof *net->place)) {
         pli_graph_failed(net->graph, PLAIT_ENOMEM, "no memory for the columns of a net");
         return;
@@ -53,16 +53,11 @@ static plait_value piece(pli_net *net, char letter, int32_t layer, int32_t part,
         return pli_graph_failed(net->graph, PLAIT_EREFUSED,
                                 "an mlp in %d columns has more than %d pieces; take fewer columns or layers",
                                 net->columns, (int)PLI_NET_PARAMS);
-    pli_net_param *p = &net->param[net->n_params];
-    *p = (pli_net_param){ .rows = rows, .cols = n / rows, .at = net->values, .penalised = letter != 'b',
-                          .of = 2 * (layer - 1) + (letter == 'b'), .row0 = row0, .col0 = col0 };
-    snprintf(p->name, sizeof p->name, "%c%d", letter, (int)layer); /* its table's: no rank has two pieces of a layer */
+    pli_net_param p = { .rows = rows, .cols = n / rows, .penalised = letter != 'b',
+                        .of = 2 * (layer - 1) + (letter == 'b'), .row0 = row0, .col0 = col0 };
+    snprintf(p.name, sizeof p.name, "%c%d", letter, (int)layer); /* its table's: no rank has two pieces of a layer */
     snprintf(name, sizeof name, "%c%d.%d", letter, (int)layer, (int)part);
-    p->value = plait_graph_variable(net->graph, name, plait_tensor_of(PLAIT_F32, shape, NULL));
-    if (p->value < 0) return PLAIT_NONE;
-    net->n_params++;
-    net->values += n;
-    return p->value;
+    return pli_net_piece(net, &p, name, shape);
 }
 
 static plait_value product(pli_net *net, plait_value x, plait_value w) {
@@ -83,13 +78,13 @@ static plait_value pair(pli_net *net, plait_value x, int64_t n, int64_t width, i
         const plait_value v = piece(net, 'w', layer + 1, k, plait_shape_2(cols, out), from, 0);
         const plait_value h = plait_op_relu(g, plait_op_add(g, product(net, x, w), b));
         z[k] = plait_op_matmul(g, h, v);
-        place(net, first, k);
+        pli_columns_place(net, first, k);
     }
     const int64_t first = plait_graph_nodes(g);
     /* One op of its own: as part of rank 0's product, the sum would keep that waiting for the others' terms. */
     plait_value sum = plait_graph_op(g, "add_n", z, net->columns, NULL, 0);
     sum = plait_op_add(g, sum, piece(net, 'b', layer + 1, 0, plait_shape_1(out), 0, 0));
-    place(net, first, 0);
+    pli_columns_place(net, first, 0);
     return sum;
 }
 
@@ -99,7 +94,7 @@ static plait_value whole(pli_net *net, plait_value x, int64_t n, int64_t out, in
     const plait_value w = piece(net, 'w', layer, 0, plait_shape_2(n, out), 0, 0);
     const plait_value b = piece(net, 'b', layer, 0, plait_shape_1(out), 0, 0);
     const plait_value y = plait_op_add(net->graph, product(net, x, w), b);
-    place(net, first, 0);
+    pli_columns_place(net, first, 0);
     return y;
 }
 
@@ -111,7 +106,7 @@ static void lone(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t 
         const plait_value w = piece(net, 'w', layer, k, plait_shape_2(n, cols), 0, from);
         const plait_value b = piece(net, 'b', layer, k, plait_shape_1(cols), 0, from);
         h[k] = plait_op_relu(net->graph, plait_op_add(net->graph, product(net, x, w), b));
-        place(net, first, k);
+        pli_columns_place(net, first, k);
     }
 }
 
@@ -119,6 +114,10 @@ static void lone(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t 
 static void by_classes(pli_net *net, const plait_value *x, int32_t parts, int64_t n, int32_t layer) {
     plait_graph *g = net->graph;
     plait_value  scores[PLI_NET_PARAMS];
+    if (net->sampled > 0) {
+        pli_classes_sample(net, x, parts, n, layer);
+        return;
+    }
     for (int32_t k = 0; k < net->columns; k++) {
         const int64_t     from = pli_columns_edge(net, net->goal->columns, k);
         const int64_t     cols = pli_columns_edge(net, net->goal->columns, k + 1) - from, first = plait_graph_nodes(g);
@@ -126,10 +125,9 @@ static void by_classes(pli_net *net, const plait_value *x, int32_t parts, int64_
         const plait_value w = piece(net, 'w', layer, k, plait_shape_2(n, cols), 0, from);
         const plait_value b = piece(net, 'b', layer, k, plait_shape_1(cols), 0, from);
         scores[k] = plait_op_add(g, product(net, h, w), b);
-        place(net, first, k);
+        pli_columns_place(net, first, k);
     }
-    pli_classes_lose(net, scores, place);
-    net->scores = PLAIT_NONE;
+    pli_classes_lose(net, scores);
 }
 
 /* A net whose softmax is cut by classes. */
@@ -141,7 +139,7 @@ static void build_by_classes(pli_net *net, const int64_t *width, int32_t n) {
         h[0] = pair(net, h[0], in, width[i], width[i + 1], i + 1);
         const int64_t first = plait_graph_nodes(net->graph);
         h[0] = plait_op_relu(net->graph, h[0]);
-        place(net, first, 0);
+        pli_columns_place(net, first, 0);
         in = width[i + 1];
     }
     if (i < n) {
@@ -154,7 +152,8 @@ static void build_by_classes(pli_net *net, const int64_t *width, int32_t n) {
 
 plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
     const int64_t k = net->goal->columns;
-    const bool    classes = net->columns <= PLI_NET_PARAMS && pli_classes_suit(net, n > 0 ? width[n - 1] : 0);
+    const bool    classes = net->columns <= PLI_NET_PARAMS &&
+                         (net->sampled > 0 || pli_classes_suit(net, n > 0 ? width[n - 1] : 0));
     plait_value   h = net->x;
     int64_t       in = net->features;
     if (n == 0 && !classes)
@@ -168,7 +167,7 @@ plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, pl
                             "a layer of %lld units in %d columns is refused: each rank needs one; take fewer "
                             "--columns, or larger --layers",
                             (long long)width[i], net->columns);
-    place(net, plait_graph_nodes(net->graph), 0); /* what is there already has no place */
+    pli_columns_place(net, plait_graph_nodes(net->graph), 0); /* what is there already has no place */
     if (classes) {
         build_by_classes(net, width, n);
         return PLAIT_OK;
@@ -176,7 +175,7 @@ plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, pl
     for (int32_t i = 0; i <= n; i += 2) {
         const int64_t out = i + 1 < n ? width[i + 1] : k, first = plait_graph_nodes(net->graph);
         if (i > 0) h = plait_op_relu(net->graph, h);
-        place(net, first, 0);
+        pli_columns_place(net, first, 0);
         h = i == n ? whole(net, h, in, k, i + 1) : pair(net, h, in, width[i], out, i + 1);
         in = out;
     }
@@ -184,14 +183,25 @@ plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, pl
     return PLAIT_OK;
 }
 
+pli_net_span pli_columns_span(const pli_net_param *part) {
+    return part->by_class ? (pli_net_span){ .row0 = part->col0, .col0 = part->row0, .rows = part->cols,
+                                            .cols = part->rows, .row_step = 1, .col_step = part->cols }
+                          : (pli_net_span){ .row0 = part->row0, .col0 = part->col0, .rows = part->rows,
+                                            .cols = part->cols, .row_step = part->cols, .col_step = 1 };
+}
+
 void pli_columns_take(const pli_net_param *whole_param, const pli_net_param *part, const float *from, float *to) {
-    for (int64_t r = 0; r < part->rows; r++)
-        memcpy(to + r * part->cols, from + (part->row0 + r) * whole_param->cols + part->col0,
-               (size_t)part->cols * sizeof *to);
+    const pli_net_span at = pli_columns_span(part);
+    for (int64_t r = 0; r < at.rows; r++) {
+        const float *row = from + (at.row0 + r) * whole_param->cols + at.col0;
+        for (int64_t c = 0; c < at.cols; c++) to[r * at.row_step + c * at.col_step] = row[c];
+    }
 }
 
 void pli_columns_put(const pli_net_param *whole_param, const pli_net_param *part, const float *from, float *to) {
-    for (int64_t r = 0; r < part->rows; r++)
-        memcpy(to + (part->row0 + r) * whole_param->cols + part->col0, from + r * part->cols,
-               (size_t)part->cols * sizeof *to);
+    const pli_net_span at = pli_columns_span(part);
+    for (int64_t r = 0; r < at.rows; r++) {
+        float *row = to + (at.row0 + r) * whole_param->cols + at.col0;
+        for (int64_t c = 0; c < at.cols; c++) row[c] = from[r * at.row_step + c * at.col_step];
+    }
 }

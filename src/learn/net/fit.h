@@ -14,7 +14,8 @@ typedef struct pli_net_fit {
     pli_net        *net;
     pli_net_file    file; /* the file that the net was made from; text NULL: none */
     plait_table    *table[PLI_NET_PARAMS]; /* NULL: another stage has it */
-    pli_net        *pieces; /* the net in columns; NULL: net itself is trained */
+    pli_net        *pieces; /* the net in columns, or with a sampled softmax; NULL: net itself is trained */
+    pli_draws      *draws;  /* of a sampled softmax, on workers that have rows; else NULL */
     pli_stages     *stages; /* NULL: the net is whole, and so are its batches */
     pli_net_worker *worker; /* net_train.c */
     struct {                /* parts.c: of a net that no rank has as a whole */
@@ -29,7 +30,7 @@ static inline const pli_net *pli_net_trained(const pli_run *run) {
     return pli_net_fit_of(run)->pieces != NULL ? pli_net_fit_of(run)->pieces : pli_net_fit_of(run)->net;
 }
 
-/** Makes the net in columns of a run whose net is made. share: as pli_net_create takes it. */
+/** Makes the net that is trained of a run whose net is made, in columns or with a sampled softmax. share: as pli_net_create takes it. */
 plait_status pli_net_make_pieces(const pli_run *run, const int32_t *share, pli_net **net_out);
 /** The module of kernels that the run's sessions use; NULL: Plait's own kernels. */
 const char *pli_net_kernels(const pli_run *run);

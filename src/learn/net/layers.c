@@ -95,7 +95,7 @@ static plait_status find_layers(const pli_net *net, layers *l, plait_error *err)
 
 /* --- what a layer costs ------------------------------------------------------------------------------------------- */
 
-void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_NET_FEEDS + 2],
+void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_NET_TRAIN_FEEDS],
                         plait_value fetches[PLI_NET_PARAMS + 1], plait_place_opts *opts) {
     const int64_t      entries = net->sparse ? rows * 16 : 0;
     const pli_net_rows shape = { .entries = entries, .unique = entries };
@@ -113,7 +113,7 @@ static plait_status measure(const layers *l, int64_t rows, const pli_stage_hosts
                             plait_error *err) {
     const pli_net   *net = l->net;
     const int64_t    nodes = net->graph->n_nodes;
-    plait_feed       feeds[PLI_NET_FEEDS + 2];
+    plait_feed       feeds[PLI_NET_TRAIN_FEEDS];
     plait_value      fetches[PLI_NET_PARAMS + 1];
     plait_placement *placement = NULL;
     plait_place_opts opts;

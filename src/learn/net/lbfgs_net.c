@@ -173,7 +173,7 @@ static plait_status run_rows(pli_lbfgs *l, pli_total *total) {
     const pli_net        *net = n->net;
     plait_fetch           fetches[PLI_NET_PARAMS + 1];
     pli_sums              sums = { 0 };
-    plait_feed            feeds[PLI_NET_FEEDS + 2];
+    plait_feed            feeds[PLI_NET_TRAIN_FEEDS];
     if (n->n == 0) return PLAIT_OK;
     const int32_t fed = pli_net_feed_rows(net, &n->rows, n->n, feeds);
     if (fed < 0) return no_memory(l->run);

@@ -115,8 +115,10 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
     for (int32_t i = 1; i < n; i++)
         h = recur(net, product(net, h, width[i - 1], width[i], i + 1), width[i], i + 1);
     if (net->symbols == 0) h = plait_op_squeeze(g, plait_op_slice(g, h, 1, last, end, NULL), 1, steps);
-    net->scores = pli_net_dense(net, h, width[n - 1], k, n + 1, 1);
-    if (net->symbols > 0)
+    if (net->symbols > 0 && net->sampled > 0)
+        h = plait_op_reshape(g, plait_op_transpose(g, h, 3, by_row), plait_shape_2(-1, width[n - 1]));
+    pli_net_last(net, h, width[n - 1], n + 1);
+    if (net->symbols > 0 && net->sampled == 0)
         net->scores = plait_op_reshape(g, plait_op_transpose(g, net->scores, 3, by_row), plait_shape_2(-1, k));
     return PLAIT_OK;
 }

@@ -6,15 +6,15 @@
 #include "learn/net/net.h"
 
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
-    const int64_t k = net->goal->columns;
     if (net->columns > 1) return pli_columns_build(net, width, n, err);
-    plait_value h = n > 0 ? pli_net_first(net, width[0], 2) : pli_net_first(net, k, 1);
-    for (int32_t i = 1; i <= n; i++) {
-        h = plait_op_relu(net->graph, h);
-        h = i < n ? pli_net_dense(net, h, width[i - 1], width[i], i + 1, 2)
-                  : pli_net_dense(net, h, width[n - 1], k, n + 1, 1);
+    if (n == 0) {
+        net->scores = pli_net_first(net, net->goal->columns, 1);
+        return PLAIT_OK;
     }
-    net->scores = h;
+    plait_value h = plait_op_relu(net->graph, pli_net_first(net, width[0], 2));
+    for (int32_t i = 1; i < n; i++)
+        h = plait_op_relu(net->graph, pli_net_dense(net, h, width[i - 1], width[i], i + 1, 2));
+    pli_net_last(net, h, width[n - 1], n + 1);
     return PLAIT_OK;
 }
 

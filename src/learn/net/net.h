@@ -20,6 +20,7 @@
 #include <plait/session.h>
 
 #include "data/data.h"
+#include "learn/net/candidates.h"
 #include "learn/net/classes.h"
 #include "learn/supervised/goal.h"
 #include "learn/supervised/scale.h"
@@ -37,7 +38,9 @@ typedef struct pli_net_param {
     int64_t     ones, n_ones; /* initial values ones .. ones + n_ones - 1 of a row are 1 */
     bool        penalised;  /* weights are, biases are not                               */
     int32_t     of; /* the whole net's parameter of which it is a piece (columns.c); in a whole net its own number */
-    int64_t     row0, col0; /* where the piece lies in that parameter's rows and columns */
+    int64_t     row0, col0; /* where the piece lies in that parameter's rows and columns; by_class: these the other
+                               way round */
+    bool        by_class;   /* of a sampled softmax: a row for each class, where the whole parameter has a column */
     plait_value value, inc;
 } pli_net_param;
 
@@ -100,6 +103,10 @@ struct pli_net {
     pli_net_param       param[PLI_NET_PARAMS];
     int32_t             n_params;
     int64_t             values; /* of all params */
+    int64_t             sampled; /* classes that a step draws (draws.h); 0: the softmax is whole */
+    plait_value         candidates[PLI_NET_PARAMS], bonus[PLI_NET_PARAMS]; /* sampled: fed for each part, [any] i64 and
+                                                                              f64 (candidates.h) */
+    plait_value         judged; /* sampled, and in parts: the sums by all classes; else NONE */
     int32_t             columns; /* pieces of a layer, each of a rank of its own; 1: the net is whole */
     int32_t             share[PLI_NET_PARAMS]; /* [columns] of PLI_COLUMN_SHARES, above 0; 0 first: all are alike */
     int32_t            *place;   /* [n_place] of columns: the rank of each of the first nodes, -1: none; owned */
@@ -110,15 +117,21 @@ struct pli_net {
 const pli_net_kind *const *pli_net_kinds(void);
 const pli_net_kind *pli_net_kind_find(const char *name);
 
+/* How a net is trained that is not trained as a whole. All 0: it is. */
+typedef struct pli_net_trained_as {
+    int32_t        columns; /* of an mlp; 1 and below: its layers are whole                                  */
+    const int32_t *share;   /* [columns] of each layer's columns, of PLI_COLUMN_SHARES, above 0; NULL: all alike */
+    int64_t        sampled; /* how many classes of its softmax a step draws; 0: all count                    */
+} pli_net_trained_as;
+
 /** Makes a net, with its gradients, for rows of a schema's features. layers: the list, NULL: the kind's default; for a
  *  kind with open, the text of its file. goal is borrowed for the net's life. density: the share of a row's features
- *  that is given, 1 if it is not known; it only decides how rows are fed. columns: of an mlp; 1: a whole net. share
- *  [columns]: of each layer's columns, of PLI_COLUMN_SHARES, above 0; NULL: all are alike. Errors: EINVAL if layers is
- *  no list of numbers above 0; EREFUSED if a kind with dense rows has too many features, or layers are too small for
- *  the columns; ENOMEM. */
+ *  that is given, 1 if it is not known; it only decides how rows are fed. as: NULL: a whole net. Errors: EINVAL if
+ *  layers is no list of numbers above 0; EREFUSED if a kind with dense rows has too many features, layers are too
+ *  small for the columns, or it has no softmax to draw from; ENOMEM. */
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
-                            const pli_goal *goal, int64_t features, double density, int32_t columns,
-                            const int32_t *share, pli_net **net_out, plait_error *err);
+                            const pli_goal *goal, int64_t features, double density, const pli_net_trained_as *as,
+                            pli_net **net_out, plait_error *err);
 void         pli_net_destroy(pli_net **net);
 
 /** Reads a graph from a file, in JSON or ONNX. exclude, train: lists of its subgraphs that will be asked for, or NULL.
@@ -142,14 +155,27 @@ plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width,
 
 /** The first layer of a kind with entries: a dense layer over all features, fed dense or by entries. */
 plait_value pli_net_first(pli_net *net, int64_t width, double gain);
+/** The last layer of a kind, from h [.., n] to the scores, and of a sampled softmax their loss. */
+void pli_net_last(pli_net *net, plait_value h, int64_t n, int32_t layer);
+/** Adds a parameter that the whole net may have in another place or form; PLAIT_NONE: the graph has failed. variable:
+ *  its name in the graph. */
+plait_value pli_net_piece(pli_net *net, const pli_net_param *piece, const char *variable, plait_shape shape);
 /** Is param p read and pushed by row? */
-static inline bool pli_net_by_row(const pli_net *net, int32_t p) { return net->sparse && net->param[p].of == 0; }
-
+static inline bool pli_net_by_row(const pli_net *net, int32_t p) {
+    return net->param[p].by_class || (net->sparse && net->param[p].of == 0);
+}
 
 /** columns.c: builds an mlp in net->columns columns, as a kind's build does. */
 plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
+/** The nodes from `first` on are part's. Nothing in a net that is not in columns. */
+void pli_columns_place(pli_net *net, int64_t first, int32_t part);
 /** The first of n units that lies in column k; n if k is net->columns. */
 int64_t pli_columns_edge(const pli_net *net, int64_t n, int32_t k);
+/* Where a piece lies in the whole parameter, and how far apart its values are that are neighbours there. */
+typedef struct pli_net_span {
+    int64_t row0, col0, rows, cols, row_step, col_step;
+} pli_net_span;
+pli_net_span pli_columns_span(const pli_net_param *part);
 /** Copies the values of a piece out of those of the whole parameter, or back to their places there. */
 void pli_columns_take(const pli_net_param *whole, const pli_net_param *part, const float *from, float *to);
 void pli_columns_put(const pli_net_param *whole, const pli_net_param *part, const float *from, float *to);
@@ -187,10 +213,11 @@ typedef struct pli_net_rows {
     uint32_t *order;
     int64_t  *row, *column;
     float    *value;
+    pli_candidates candidates; /* sampled; draws are set by those who train */
     int64_t   entries, unique, key_capacity, order_capacity, row_capacity, column_capacity, value_capacity;
 } pli_net_rows;
 
-enum { PLI_NET_FEEDS = 5 };
+enum { PLI_NET_FEEDS = 5, PLI_NET_TRAIN_FEEDS = PLI_NET_FEEDS + 2 + 2 * PLI_NET_PARAMS };
 
 /** Makes room for so many rows; false: no memory. */
 bool pli_net_rows_reserve(const pli_net *net, pli_net_rows *to, int64_t rows);
@@ -202,13 +229,15 @@ int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row
                          pli_net_rows *to, int64_t at);
 /** Writes the feeds of the first `rows` rows, which are all that were put. Returns how many feeds; -1: no memory. */
 int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]);
-/** The same for training: label and weight come first. */
-int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS + 2]);
+/** The same for training: label and weight come first, then candidates. */
+int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_TRAIN_FEEDS]);
 /** The same of rows whose keys are sorted; also of arrays that are NULL, for their shapes. */
 int32_t pli_net_feeds_of(const pli_net *net, const pli_net_rows *from, int64_t rows,
-                         plait_feed feeds[PLI_NET_FEEDS + 2]);
+                         plait_feed feeds[PLI_NET_TRAIN_FEEDS]);
 /** How many feeds that are. */
-static inline int32_t pli_net_feeds(const pli_net *net) { return 2 + (net->sparse ? PLI_NET_FEEDS : 1); }
+static inline int32_t pli_net_feeds(const pli_net *net) {
+    return 2 + (net->sampled > 0 ? 2 * net->columns : 0) + (net->sparse ? PLI_NET_FEEDS : 1);
+}
 
 /** Scores all rows of a block by values [net->values] in the data's units. Calls `each` for every row and every label
  *  of it, in order, with the label's scores [K]; false ends the pass. Any thread, several at once. */

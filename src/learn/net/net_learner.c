@@ -27,6 +27,49 @@ static plait_status check_kernels(const pli_run *run) {
     return PLAIT_OK;
 }
 
+/* Checks --sampled, as far as no data are needed. */
+static plait_status check_sampled(const pli_run *run, const pli_net_kind *kind) {
+    const plait_train_opts *o = run->opts;
+    if (o->sampled == 0) return PLAIT_OK;
+    if (kind->open != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "sampled %lld with model %s is refused: a graph from a file has a last layer of its own, which "
+                        "scores all classes; nearest is --model mlp",
+                        (long long)o->sampled, o->model);
+    if (o->cut > 1)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "sampled %lld with --cut is refused: a last layer whose rows are drawn lies in columns or is "
+                        "whole; nearest is --columns %d with --model mlp",
+                        (long long)o->sampled, o->cut);
+    return PLAIT_OK;
+}
+
+/* The same when labels and layers are known. */
+static plait_status check_drawn(const pli_run *run) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    const long long    sampled = run->opts->sampled, classes = n->fit.goal.classes;
+    if (sampled == 0) return PLAIT_OK;
+    if (run->lbfgs)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "sampled %lld with optimizer lbfgs is refused: it needs the whole gradient; nearest is adam",
+                        sampled);
+    if (n->fit.goal.loss != &pli_loss_softmax)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "sampled %lld is refused: only a softmax draws classes, which is the logistic loss of three "
+                        "classes and more, and this is %s of %lld; leave --sampled out",
+                        sampled, n->fit.loss, classes);
+    if (sampled > classes)
+        return pli_fail(run->err, PLAIT_EINVAL,
+                        "sampled %lld: there are %lld classes, and no more can be drawn; take --sampled %lld or less",
+                        sampled, classes, classes);
+    if (n->net->n_params == 2)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "sampled %lld of a net without hidden layers is refused: its only layer is read by feature, "
+                        "not by class; take --layers",
+                        sampled);
+    return PLAIT_OK;
+}
+
 static plait_status check(pli_run *run) {
     const plait_train_opts *o = run->opts;
     const pli_net_kind     *kind = pli_net_kind_find(run->learner->name);
@@ -49,6 +92,7 @@ static plait_status check(pli_run *run) {
                         "--cut %d",
                         o->model, o->columns);
     if (kind->open == NULL) PLI_TRY(pli_net_check_layers(kind, o->layers, run->err));
+    PLI_TRY(check_sampled(run, kind));
     return check_kernels(run);
 }
 
@@ -101,8 +145,9 @@ static double density_of(const pli_run *run) {
 
 plait_status pli_net_make_pieces(const pli_run *run, const int32_t *share, pli_net **net_out) {
     const pli_net_fit *n = pli_net_fit_of(run);
-    return pli_net_create(n->net->kind, n->net->layers, run->schema, &n->fit.goal, run->features, density_of(run),
-                          run->opts->columns, share, net_out, run->err);
+    const pli_net_trained_as as = { .columns = run->opts->columns, .share = share, .sampled = run->opts->sampled };
+    return pli_net_create(n->net->kind, n->net->layers, run->schema, &n->fit.goal, run->features, density_of(run), &as,
+                          net_out, run->err);
 }
 
 static plait_status make_net(pli_run *run) {
@@ -112,11 +157,13 @@ static plait_status make_net(pli_run *run) {
     const char         *layers = run->opts->layers;
     if (layers == NULL && run->start != NULL) layers = pli_net_of(run->start)->layers;
     plait_status status = pli_net_create(kind, of_file ? n->file.text : layers, run->schema, &n->fit.goal,
-                                         run->features, density_of(run), 1, NULL, &n->net, run->err);
+                                         run->features, density_of(run), NULL, &n->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
     status = check_subgraphs(run, n->net);
     if (status < 0) return pli_fail_at(run->err, "%s", run->opts->graph_file);
-    return run->opts->columns > 1 ? pli_net_make_pieces(run, NULL, &n->pieces) : PLAIT_OK;
+    PLI_TRY(check_drawn(run));
+    const bool in_pieces = run->opts->columns > 1 || run->opts->sampled > 0;
+    return in_pieces ? pli_net_make_pieces(run, NULL, &n->pieces) : PLAIT_OK;
 }
 
 static int64_t default_epochs(const pli_run *run) { return run->lbfgs ? 100 : 10; }
@@ -176,8 +223,10 @@ static plait_status settle_tables(pli_run *run) {
                         "optimizer lbfgs with exclude or train is refused: it moves all values together; take an "
                         "update rule, such as adam");
     if (run->lbfgs) return pli_tables_settle(run, &all, 1);
-    for (int32_t p = 0; p < net->n_params; p++)
-        planned[p] = (pli_planned){ .name = net->param[p].name, .sparse = pli_net_by_row(net, p) };
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const bool drawn = run->opts->sampled > 0 && p >= net->n_params - 2;
+        planned[p] = (pli_planned){ .name = net->param[p].name, .sparse = drawn || pli_net_by_row(net, p) };
+    }
     return pli_tables_settle(run, planned, net->n_params);
 }
 
@@ -227,7 +276,10 @@ static plait_status prepare(pli_run *run) {
     PLI_TRY(pli_stages_plan(run, &pli_net_fit_of(run)->stages));
     PLI_TRY(check_memory(run));
     PLI_TRY(pli_net_room_check(run));
-    return pli_shift_settle(run);
+    PLI_TRY(pli_shift_settle(run));
+    if (run->opts->sampled == 0 || !pli_run_takes_rows(run)) return PLAIT_OK;
+    pli_net_fit *n = run->state;
+    return pli_draws_create(run->classes, run->opts->sampled, run->opts->seed, n->fit.class_rows, &n->draws, run->err);
 }
 
 /* Measures training's units. A graph out of a file takes the data as they are. L-BFGS has one factor for both
@@ -261,6 +313,7 @@ static void end(pli_run *run) {
     pli_net_fit *n = run->state;
     pli_net_end_worker(run);
     pli_free(n->parts.own);
+    pli_draws_destroy(&n->draws);
     pli_stages_destroy(&n->stages);
     pli_net_destroy(&n->pieces);
     pli_net_destroy(&n->net);
@@ -277,6 +330,7 @@ static void options(const pli_run *run, pli_text *text) {
     if (net->text != NULL)
         pli_text_add(text, "--graph of hash %016" PRIx64 "\n", pli_hash_bytes(net->text, strlen(net->text), 0));
     else pli_text_add(text, "--layers %s\n--loss %s\n", net->layers, pli_fit_of(run)->loss);
+    if (run->opts->sampled > 0) pli_text_add(text, "--sampled %lld\n", (long long)run->opts->sampled);
 }
 
 static void describe(const pli_run *run, pli_text *json) {
@@ -284,6 +338,7 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_bool(json, "intercept", true);
     if (net->text == NULL) pli_json_text(json, "layers", net->layers);
     pli_json_text(json, "loss", pli_fit_of(run)->loss);
+    if (run->opts->sampled > 0) pli_json_i64(json, "sampled", run->opts->sampled);
 }
 
 static const plait_graph *graph(const pli_run *run) { return pli_net_fit_of(run)->net->graph; }
@@ -294,7 +349,7 @@ static bool declares(const plait_learner *learner) { return !pli_net_kind_find(l
 static const pli_solver *const solvers[] = { &pli_solver_lbfgs, NULL };
 
 static const pli_learner_more more = {
-    .solvers = solvers, .by_name_only = true, /* adam goes under every pair, and is the better for most nets */
+    .solvers = solvers, .by_name_only = true, .samples = true, /* adam goes under every pair, and is the better for most nets */
     .functions = functions, .open_files = read_graph, .declares = declares, .reads = reads,
     .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge, .options = options,
     .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth, .graph = graph,

@@ -65,7 +65,7 @@ static void metadata(const plait_model *model, pli_model_meta *meta) {
 plait_status pli_net_open_model(plait_model *model, const char *form, plait_error *err) {
     pli_net_model *own = model->own;
     PLI_TRY(pli_net_create(pli_net_kind_find(model->name), form, model->schema, &own->fitted.goal, model->features, 1,
-                           1, NULL, &own->net, err));
+                           NULL, &own->net, err));
     own->fitted.scoring = &pli_net_scoring;
     own->fitted.form = own->net;
     own->fitted.row_labels = own->net->row_labels;

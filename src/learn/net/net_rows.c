@@ -1,7 +1,8 @@
 /* Turns rows of blocks into the form that a net is fed: dense rows, numbers of symbols, or entries.
  *
  * The keys of all rows put are sorted, and an entry names its feature by the place of its key (Li et al., OSDI 2014).
- * So only the rows of the first layer's weights that some entry names take part. */
+ * So only the rows of the first layer's weights that some entry names take part. So it is with the last layer's of a
+ * sampled softmax, whose classes come from the labels and a draw (candidates.h). */
 #include <math.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ void pli_net_rows_free(pli_net_rows *rows) {
     pli_free(rows->row);
     pli_free(rows->column);
     pli_free(rows->value);
+    pli_candidates_free(&rows->candidates);
     *rows = (pli_net_rows){ 0 };
 }
 
@@ -138,15 +140,34 @@ int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, 
     return feed_x(net, from, rows, feeds);
 }
 
+/* The feeds of a sampled softmax's candidates; where they are not known, of as many as there may be. */
+static int32_t feed_candidates(const pli_net *net, const pli_net_rows *from, int64_t rows, plait_feed *feeds) {
+    const pli_candidates *c = &from->candidates;
+    int64_t               at = 0;
+    if (net->sampled == 0) return 0;
+    for (int32_t p = 0; p < net->columns; p++) {
+        const int64_t     n = c->of_part != NULL ? c->of_part[p] : net->sampled / net->columns + rows;
+        const plait_shape shape = plait_shape_1(n);
+        feeds[2 * p] = (plait_feed){ net->candidates[p],
+                                     plait_tensor_of(PLAIT_I64, shape, c->row != NULL ? c->row + at : NULL) };
+        feeds[2 * p + 1] = (plait_feed){ net->bonus[p],
+                                         plait_tensor_of(PLAIT_F64, shape, c->bonus != NULL ? c->bonus + at : NULL) };
+        at += n;
+    }
+    return 2 * net->columns;
+}
+
 int32_t pli_net_feeds_of(const pli_net *net, const pli_net_rows *from, int64_t rows,
-                         plait_feed feeds[PLI_NET_FEEDS + 2]) {
+                         plait_feed feeds[PLI_NET_TRAIN_FEEDS]) {
     const plait_shape labels = plait_shape_1(rows * net->row_labels);
     feeds[0] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, labels, from->label) };
     feeds[1] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, labels, from->weight) };
-    return 2 + feed_x(net, from, rows, &feeds[2]);
+    const int32_t n = 2 + feed_candidates(net, from, rows, &feeds[2]);
+    return n + feed_x(net, from, rows, &feeds[n]);
 }
 
-int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS + 2]) {
+int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_TRAIN_FEEDS]) {
     if (net->sparse && !number_columns(from)) return -1;
+    if (net->sampled > 0 && !pli_candidates_find(net, &from->candidates, rows * net->row_labels, from->label)) return -1;
     return pli_net_feeds_of(net, from, rows, feeds);
 }

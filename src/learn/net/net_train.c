@@ -185,10 +185,10 @@ static plait_status no_memory(const pli_run *run, int64_t rows) {
 /* Runs the first n rows through the graph, forward and backward; adds to sums. examples < 0: no memory for the rows. */
 static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli_sums *sums) {
     const pli_run *run = w->run;
-    const pli_net *net = pli_net_fit_of(run)->net;
+    const pli_net *net = pli_net_trained(run);
     plait_fetch    fetches[PLI_NET_PARAMS + 1];
     pli_sums       own = { 0 };
-    plait_feed     feeds[PLI_NET_FEEDS + 2];
+    plait_feed     feeds[PLI_NET_TRAIN_FEEDS];
     const int32_t  fed = examples < 0 ? -1 : pli_net_feed_rows(net, &w->rows, n, feeds);
     if (fed < 0) return no_memory(run, n);
     for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
@@ -230,6 +230,9 @@ static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_
 
 /* Random ops draw by the clock, so a run that resumes draws what a straight one does. */
 static void begin_draws(pli_net_worker *w, pli_stages *stages) {
+    pli_draws *draws = pli_net_fit_of(w->run)->draws;
+    if (draws != NULL) pli_draws_clock(draws, w->run->clocks_done);
+    w->rows.candidates.draws = draws;
     const uint64_t first = (uint64_t)w->run->clocks_done << 24; /* far more than the runs of a clock */
     if (stages != NULL) pli_stages_draw_from(stages, first);
     else pli_session_draw_from(w->session, first);
@@ -260,7 +263,7 @@ static plait_status compute(pli_run *run, const pli_batch *batch, pli_sums *sums
 
 /* --- what was learned -------------------------------------------------------------------------------------------- */
 
-static plait_status solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out) {
+static plait_status in_data_units(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out) {
     const pli_net_fit *n = pli_net_fit_of(run);
     PLI_TRY(pli_solution_make_flat(n->net->values, solution_out, run->err));
     for (int64_t i = 0; i < n->net->values; i++)
@@ -283,6 +286,19 @@ static plait_status join_pieces(const pli_run *run, float *values) {
     return PLAIT_OK;
 }
 
+/* Of values that a worker has read. */
+static plait_status solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    if (n->pieces == NULL) return in_data_units(run, type, values, solution_out);
+    float *whole = pli_array((size_t)n->net->values, sizeof *whole);
+    if (whole == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
+    memcpy(whole, values, (size_t)n->net->values * sizeof *whole); /* no solver of f64 trains in pieces */
+    plait_status status = join_pieces(run, whole);
+    if (status >= 0) status = in_data_units(run, PLAIT_F32, whole, solution_out);
+    pli_free(whole);
+    return status;
+}
+
 /* Reads the tables after a barrier, so the solution is the same on every worker. */
 static plait_status extract(pli_run *run, pli_solution *solution_out) {
     const pli_net_fit *n = pli_net_fit_of(run);
@@ -295,7 +311,7 @@ static plait_status extract(pli_run *run, pli_solution *solution_out) {
     plait_status status = pli_net_read_values(run, at, values);
     if (status == PLAIT_OK) status = pli_stages_gather(n->stages, values);
     if (status == PLAIT_OK && n->pieces != NULL) status = join_pieces(run, values);
-    if (status == PLAIT_OK) status = solution(run, PLAIT_F32, values, solution_out);
+    if (status == PLAIT_OK) status = in_data_units(run, PLAIT_F32, values, solution_out);
     pli_free(values);
     return status;
 }

@@ -75,6 +75,17 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
     return p->value;
 }
 
+plait_value pli_net_piece(pli_net *net, const pli_net_param *piece, const char *variable, plait_shape shape) {
+    pli_net_param *p = &net->param[net->n_params];
+    *p = *piece;
+    p->at = net->values;
+    p->value = plait_graph_variable(net->graph, variable, plait_tensor_of(PLAIT_F32, shape, NULL));
+    if (p->value < 0) return PLAIT_NONE;
+    net->n_params++;
+    net->values += p->rows * p->cols;
+    return p->value;
+}
+
 /* The spread of first weights [n, width]. Classes are learnt fastest from weights that keep the variance of what goes
  * forward. For numbers smaller ones generalise better (docs/models.md). */
 static double first_spread(const pli_net *net, int64_t n, int64_t width, double gain) {
@@ -97,6 +108,11 @@ plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
     const plait_value rows = plait_op_get_rows(net->graph, w, net->keys);
     const plait_value product = plait_op_sparse_matmul(net->graph, net->row, net->column, net->value, rows, net->x);
     return plait_op_add(net->graph, product, b);
+}
+
+void pli_net_last(pli_net *net, plait_value h, int64_t n, int32_t layer) {
+    if (net->sampled > 0) pli_classes_sample(net, &h, 1, n, layer);
+    else net->scores = pli_net_dense(net, h, n, net->goal->columns, layer, 1);
 }
 
 /* Adds the loss, the gradient of each variable, and its inc. */
@@ -148,9 +164,16 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
     return add_gradients(net, err);
 }
 
+static void train_as(pli_net *net, const pli_net_trained_as *as) {
+    net->columns = as != NULL && as->columns > 1 ? as->columns : 1;
+    net->sampled = as != NULL ? as->sampled : 0;
+    for (int32_t k = 0; as != NULL && as->share != NULL && k < net->columns && k < PLI_NET_PARAMS; k++)
+        net->share[k] = as->share[k];
+}
+
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
-                            const pli_goal *goal, int64_t features, double density, int32_t columns,
-                            const int32_t *share, pli_net **net_out, plait_error *err) {
+                            const pli_goal *goal, int64_t features, double density, const pli_net_trained_as *as,
+                            pli_net **net_out, plait_error *err) {
     const bool large = features > FEATURES_MAX;
     const bool few = features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
     int64_t width[PLI_NET_LAYERS];
@@ -171,11 +194,10 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->kind = kind;
     net->goal = goal;
     net->features = features;
-    net->columns = columns;
-    for (int32_t k = 0; share != NULL && k < columns && k < PLI_NET_PARAMS; k++) net->share[k] = share[k];
+    train_as(net, as);
     net->units = (pli_net_units){ .goal = goal, .spread = 1, .unit = 1 };
     net->loss_op = pli_net_loss_op(&net->units);
-    net->loss = PLAIT_NONE;
+    net->loss = net->judged = net->scores = PLAIT_NONE;
     pli_class_ops(&net->units, net->class_op);
     net->axes = pli_schema_row_shape(schema, net->length);
     net->even = kind->even;
@@ -204,16 +226,17 @@ void pli_net_destroy(pli_net **net) {
 
 /* --- values ------------------------------------------------------------------------------------------------------ */
 
+/* Row and column are those of the whole parameter. */
 void pli_net_initial_piece(const pli_net *net, const pli_net_param *part, uint64_t seed, float *values) {
     const pli_net_param *param = &net->param[part->of];
-    const int64_t        end = part->col0 + part->cols;
-    for (int64_t r = 0; r < part->rows; r++) {
-        pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, (uint64_t)part->of, (uint64_t)(part->row0 + r));
-        float     *row = values + r * part->cols;
-        for (int64_t c = 0; c < end; c++) {
+    const pli_net_span    at = pli_columns_span(part);
+    for (int64_t r = 0; r < at.rows; r++) {
+        pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, (uint64_t)part->of, (uint64_t)(at.row0 + r));
+        for (int64_t c = 0; c < at.col0 + at.cols; c++) {
             const float drawn =
                 param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
-            if (c >= part->col0) row[c - part->col0] = c >= param->ones && c < param->ones + param->n_ones ? 1 : drawn;
+            const bool one = c >= param->ones && c < param->ones + param->n_ones;
+            if (c >= at.col0) values[r * at.row_step + (c - at.col0) * at.col_step] = one ? 1 : drawn;
         }
     }
 }

@@ -165,22 +165,26 @@ typedef struct joining {
 /* Puts rows first .. first + n - 1 of a piece to their columns of j->rows, on all ranks. */
 static plait_status take_piece(joining *j, int32_t p, int64_t first, int64_t n, int64_t cols) {
     const pli_net_param *part = &pli_net_trained(j->run)->param[p];
-    const size_t         bytes = (size_t)(n * part->cols) * sizeof *j->piece;
+    const pli_net_span   at = pli_columns_span(part);
+    const size_t         bytes = (size_t)(n * at.cols) * sizeof *j->piece;
     pli_stages          *stages = pli_net_fit_of(j->run)->stages;
-    if (pli_stages_have(stages, p)) memcpy(j->piece, j->own + j->at[p] + (first - part->row0) * part->cols, bytes);
+    for (int64_t r = 0; pli_stages_have(stages, p) && r < n; r++) {
+        const float *row = j->own + j->at[p] + (first - at.row0 + r) * at.row_step;
+        for (int64_t c = 0; c < at.cols; c++) j->piece[r * at.cols + c] = row[c * at.col_step];
+    }
     PLI_TRY(plait_comm_broadcast(j->run->comm, j->piece, bytes, pli_stages_rank_of(stages, p)));
     for (int64_t r = 0; r < n; r++)
-        memcpy(j->rows + r * cols + part->col0, j->piece + r * part->cols, (size_t)part->cols * sizeof *j->rows);
+        memcpy(j->rows + r * cols + at.col0, j->piece + r * at.cols, (size_t)at.cols * sizeof *j->rows);
     return PLAIT_OK;
 }
 
 /* How many rows from `first` on have the same pieces, at most `most`. */
 static int64_t rows_alike(const pli_net *net, int32_t of, int64_t first, int64_t most) {
     for (int32_t p = 0; p < net->n_params; p++) {
-        const pli_net_param *part = &net->param[p];
-        if (part->of != of) continue;
-        if (part->row0 > first && part->row0 - first < most) most = part->row0 - first;
-        const int64_t end = part->row0 + part->rows;
+        const pli_net_span at = pli_columns_span(&net->param[p]);
+        if (net->param[p].of != of) continue;
+        if (at.row0 > first && at.row0 - first < most) most = at.row0 - first;
+        const int64_t end = at.row0 + at.rows;
         if (end > first && end - first < most) most = end - first;
     }
     return most;
@@ -193,8 +197,8 @@ static plait_status join_param(joining *j, int32_t of, int64_t block) {
         const int64_t left = whole->rows - first;
         n = rows_alike(pieces, of, first, left < block / whole->cols ? left : block / whole->cols);
         for (int32_t p = 0; p < pieces->n_params; p++) {
-            const pli_net_param *part = &pieces->param[p];
-            if (part->of == of && part->row0 <= first && first < part->row0 + part->rows)
+            const pli_net_span at = pli_columns_span(&pieces->param[p]);
+            if (pieces->param[p].of == of && at.row0 <= first && first < at.row0 + at.rows)
                 PLI_TRY(take_piece(j, p, first, n, whole->cols));
         }
         PLI_TRY(pli_spool_add(j->spool, j->rows, (size_t)(n * whole->cols) * sizeof *j->rows, j->run->err));

@@ -49,7 +49,7 @@ static plait_status judge(const pli_staging *p, const char *method, const int32_
     const char            *wanted = p->run->opts->pipeline;
     const plait_rule      *rule = pli_rule_find(p->run->optimizer, NULL);
     const plait_place_rule loss = { .kind = PLAIT_PLACE_TOGETHER, .a = net->scores, .b = net->sums };
-    plait_feed       feeds[PLI_NET_FEEDS + 2];
+    plait_feed       feeds[PLI_NET_TRAIN_FEEDS];
     plait_value      fetches[PLI_NET_PARAMS + 1];
     plait_place_opts opts;
     pli_net_place_opts(net, p->rows, feeds, fetches, &opts);

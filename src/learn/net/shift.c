@@ -25,6 +25,8 @@ static bool is_placed_by_hand(const pli_run *run, const plait_graph *g) {
 static const char *why_not(const pli_run *run) {
     if (is_placed_by_hand(run, pli_net_trained(run)->graph))
         return "places or rules given by hand stay as they are; nearest is --place auto";
+    if (run->opts->sampled > 0)
+        return "classes of which some are drawn stay with their ranks; nearest is --balance static, or no --sampled";
     return NULL;
 }
 

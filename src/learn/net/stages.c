@@ -44,7 +44,7 @@ static plait_status make_arrays(pli_stages *s) {
     s->fetch = pli_array(most * (params + 1), sizeof *s->fetch);
     s->batch = pli_array(most, sizeof *s->batch);
     s->sums = pli_array(most, sizeof *s->sums);
-    s->outline = pli_calloc(PLI_OUTLINE_HEAD + PLI_OUTLINE_LENGTHS * most, sizeof *s->outline);
+    s->outline = pli_calloc(PLI_OUTLINE_HEAD + (size_t)pli_stages_lengths(s) * most, sizeof *s->outline);
     return s->place != NULL && s->rows != NULL && s->feed != NULL && s->fetch != NULL && s->batch != NULL &&
                    s->sums != NULL && s->outline != NULL
                ? PLAIT_OK

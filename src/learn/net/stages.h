@@ -61,7 +61,7 @@ plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t ra
 
 /** Fills the options of a placement of the net's gradients: rows of a micro-batch, which feeds stand for, and what is
  *  fetched. feeds, fetches: room, which opts borrows. */
-void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_NET_FEEDS + 2],
+void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_NET_TRAIN_FEEDS],
                         plait_value fetches[PLI_NET_PARAMS + 1], plait_place_opts *opts);
 
 /** Cuts n layers, of so many seconds each, in `stages` runs, 1 <= stages <= n: first [stages] is where each begins. The

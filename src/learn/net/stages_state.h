@@ -6,7 +6,7 @@
 #include "graph/session.h"
 #include "learn/net/stages.h"
 
-enum { PLI_STAGE_CHUNKS = 2 /* parts of a rank under interleaved */, PLI_OUTLINE_HEAD = 3, PLI_OUTLINE_LENGTHS = 3 };
+enum { PLI_STAGE_CHUNKS = 2 /* parts of a rank under interleaved */, PLI_OUTLINE_HEAD = 3, PLI_OUTLINE_LENGTHS = 3 /* and of candidates */ };
 
 /* Traces the pieces of a part. */
 typedef struct pli_stage_tracer {
@@ -36,7 +36,7 @@ struct pli_stages {
     plait_fetch  *fetch; /* [most, n_params + 1] */
     plait_batch  *batch;
     pli_sums     *sums;
-    int64_t      *outline; /* [PLI_OUTLINE_HEAD + PLI_OUTLINE_LENGTHS most] */
+    int64_t      *outline; /* [PLI_OUTLINE_HEAD + pli_stages_lengths most] */
     float        *scores; /* of rows that are scored */
     int64_t       scores_capacity;
 };
@@ -44,7 +44,13 @@ struct pli_stages {
 static inline const pli_net *pli_stages_net(const pli_stages *s) { return pli_net_trained(s->run); }
 /** Feeds of a micro-batch: of its rows; of variables, too, where it is judged. */
 static inline int64_t pli_stages_feeds(const pli_stages *s) {
-    return PLI_NET_FEEDS + 2 + pli_stages_net(s)->n_params;
+    const pli_net *net = pli_stages_net(s);
+    return PLI_NET_FEEDS + 2 + (net->sampled > 0 ? 2 * net->columns : 0) + net->n_params;
+}
+/** Lengths of a micro-batch in an outline. */
+static inline int64_t pli_stages_lengths(const pli_stages *s) {
+    const pli_net *net = pli_stages_net(s);
+    return PLI_OUTLINE_LENGTHS + (net->sampled > 0 ? net->columns : 0);
 }
 
 #endif

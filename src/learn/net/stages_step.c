@@ -12,10 +12,10 @@
 
 /* An outline: a head, then the lengths of each micro-batch. */
 enum { LEFT /* runs of the clock that follow */, MICRO_BATCHES, EXAMPLES };
-enum { ROWS, ENTRIES, UNIQUE };
+enum { ROWS, ENTRIES, UNIQUE, CANDIDATES /* of each part, if there are such */ };
 
 static int64_t *lengths_of(const pli_stages *s, int32_t m) {
-    return s->outline + PLI_OUTLINE_HEAD + PLI_OUTLINE_LENGTHS * (int64_t)m;
+    return s->outline + PLI_OUTLINE_HEAD + pli_stages_lengths(s) * m;
 }
 
 static plait_status no_memory(const pli_run *run) {
@@ -72,9 +72,12 @@ static plait_status lay_out_in(pli_stages *s, const pli_part *part, int64_t n, i
         if (labels < 0 || (rows == 0 && !take_blank(s, m, part, scale))) return no_memory(s->run);
         s->outline[EXAMPLES] += labels;
         lengths[ROWS] = rows > 0 ? rows : 1;
+        s->rows[m].candidates.draws = pli_net_fit_of(s->run)->draws;
         if (pli_net_feed_rows(pli_stages_net(s), &s->rows[m], lengths[ROWS], feed) < 0) return no_memory(s->run);
         lengths[ENTRIES] = s->rows[m].entries;
         lengths[UNIQUE] = s->rows[m].unique;
+        for (int64_t p = CANDIDATES; p < pli_stages_lengths(s); p++)
+            lengths[p] = s->rows[m].candidates.of_part[p - CANDIDATES];
     }
     return PLAIT_OK;
 }
@@ -86,7 +89,7 @@ static plait_status lay_out(pli_stages *s, const pli_part *part, int64_t n, cons
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
 static plait_status tell_outline(const pli_stages *s) {
-    const size_t bytes = (PLI_OUTLINE_HEAD + PLI_OUTLINE_LENGTHS * (size_t)s->most) * sizeof *s->outline;
+    const size_t bytes = (size_t)(PLI_OUTLINE_HEAD + pli_stages_lengths(s) * s->most) * sizeof *s->outline;
     return s->ranks == 1 ? PLAIT_OK : plait_group_broadcast(s->peers, s->outline, bytes, 0);
 }
 
@@ -94,16 +97,18 @@ static plait_status tell_outline(const pli_stages *s) {
  * judged; NULL: it is trained on. scores: to be fetched instead; or NULL. */
 static void make_batch(pli_stages *s, int32_t m, const plait_feed *values, const plait_fetch *scores) {
     const pli_net *net = pli_stages_net(s);
-    const int64_t *lengths = lengths_of(s, m);
+    int64_t       *lengths = lengths_of(s, m);
     plait_feed    *feed = &s->feed[pli_stages_feeds(s) * m];
     plait_fetch   *fetch = &s->fetch[(net->n_params + 1) * (int64_t)m];
-    const pli_net_rows shape = { .entries = lengths[ENTRIES], .unique = lengths[UNIQUE] };
+    const pli_net_rows shape = { .entries = lengths[ENTRIES], .unique = lengths[UNIQUE],
+                                 .candidates = { .of_part = lengths + CANDIDATES } };
+    const plait_value sums = values != NULL && net->judged >= 0 ? net->judged : net->sums;
     int32_t fed = s->stage == 0 ? pli_net_feeds(net) : pli_net_feeds_of(net, &shape, lengths[ROWS], feed), n = 0;
     for (int32_t p = 0; p < net->n_params; p++)
         if (values != NULL) feed[fed++] = values[p];
         else fetch[n++] = (plait_fetch){ .value = net->param[p].inc };
     s->sums[m] = (pli_sums){ 0 };
-    fetch[n] = (plait_fetch){ .value = net->sums, .tensor = { .data = &s->sums[m] }, .bytes = sizeof s->sums[m] };
+    fetch[n] = (plait_fetch){ .value = sums, .tensor = { .data = &s->sums[m] }, .bytes = sizeof s->sums[m] };
     if (scores != NULL) fetch[n] = *scores;
     n++;
     s->batch[m] = (plait_batch){ .feeds = feed, .fetches = fetch, .n_feeds = fed, .n_fetches = n };

@@ -163,15 +163,16 @@ static bool declares(const plait_learner *learner) {
     return learner->more != NULL && learner->more->declares != NULL && learner->more->declares(learner);
 }
 
-static plait_status refuse_classes(const pli_run *run) {
+/* An option that only some learners have. which: what they are. */
+static plait_status refuse_of(const pli_run *run, const char *option, long long value, const char *which,
+                              bool (*has)(const plait_learner *learner)) {
     pli_text names = { 0 };
     for (const plait_learner *const *l = pli_learners(); *l != NULL; l++)
-        if (declares(*l)) pli_text_add(&names, "%s%s", names.length > 0 ? ", " : "", (*l)->name);
+        if (has(*l)) pli_text_add(&names, "%s%s", names.length > 0 ? ", " : "", (*l)->name);
     const plait_status status =
-        pli_fail(run->err, PLAIT_EINVAL,
-                 "classes %lld with model %s is refused: only these have classes that no row has: %s; take one of "
-                 "them, or no --classes", (long long)run->opts->classes, run->opts->model,
-                 names.data != NULL ? names.data : "none");
+        pli_fail(run->err, PLAIT_EINVAL, "%s %lld with model %s is refused: only these have %s: %s; take one of them, or "
+                                         "no --%s", option, value, run->opts->model, which,
+                 names.data != NULL ? names.data : "none", option);
     pli_text_free(&names);
     return status;
 }
@@ -179,9 +180,19 @@ static plait_status refuse_classes(const pli_run *run) {
 static plait_status check_classes(const pli_run *run) {
     const int64_t classes = run->opts->classes;
     if (classes == 0) return PLAIT_OK;
-    if (!declares(run->learner)) return refuse_classes(run);
+    if (!declares(run->learner)) return refuse_of(run, "classes", classes, "classes that no row has", declares);
     if (classes >= 2 && classes <= PLI_LABELS_DECLARED) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EINVAL, "classes %lld: expected 2 to %d", (long long)classes, PLI_LABELS_DECLARED);
+}
+
+/* Checks --sampled, as far as the learner need not know. */
+static bool samples(const plait_learner *learner) { return learner->more != NULL && learner->more->samples; }
+
+static plait_status check_sampled(const pli_run *run) {
+    const long long sampled = run->opts->sampled;
+    if (sampled < 0) return pli_fail(run->err, PLAIT_EINVAL, "sampled %lld: expected 1 or more", sampled);
+    if (sampled == 0 || samples(run->learner)) return PLAIT_OK;
+    return refuse_of(run, "sampled", sampled, "a softmax that may draw classes", samples);
 }
 
 plait_status pli_options_check(pli_run *run) {
@@ -206,6 +217,7 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_stages(run));
     PLI_TRY(check_model(run, &is_class));
     PLI_TRY(check_classes(run));
+    PLI_TRY(check_sampled(run));
     PLI_TRY(pli_settings_check(run));
     if (run->learner->check != NULL) PLI_TRY(run->learner->check(run));
     PLI_TRY(pli_run_name_optimizer(run));

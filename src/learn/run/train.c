@@ -75,7 +75,7 @@ static plait_status agree_options(pli_run *run) {
     pli_text_add(&text, "--kernels %s\n", o->kernels != NULL ? o->kernels : "own");
     pli_text_add(&text, "--columns %d\n--cut %d\n--micro-batches %d\n--pipeline %s\n", o->columns, o->cut,
                  o->micro_batches, pli_run_pipeline(run));
-    pli_text_add(&text, "--classes %lld\n", (long long)o->classes);
+    pli_text_add(&text, "--classes %lld\n--sampled %lld\n", (long long)o->classes, (long long)o->sampled);
     pli_text_add(&text, "--place %s\n", o->place != NULL ? o->place : "default");
     pli_text_add(&text, "tells weights %s\n", o->weights != NULL ? "yes" : "no");
     pli_text_add(&text, "--checkpoint %s, every %lld clocks or %g s\n--resume %s\n",

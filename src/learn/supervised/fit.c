@@ -49,6 +49,7 @@ void pli_fit_end(pli_run *run) {
     pli_solution_free(&fit->solution);
     pli_solution_free(&fit->best);
     pli_free(fit->class_weight);
+    pli_free(fit->class_rows);
     fit->class_weight = NULL;
 }
 

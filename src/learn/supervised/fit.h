@@ -53,6 +53,7 @@ typedef struct pli_fit {
     bool               intercept;
     bool               raw;    /* --normalize none: features are not scaled                              */
     double            *class_weight;
+    double            *class_rows; /* [classes] to train on; a sampled softmax alone asks for them; else NULL */
     double             label_mean, label_spread; /* of numbers (mean 0 without intercept); else 0 and 1  */
     double             slope_spread; /* of numbers: the loss's slope where the label is a spread away from the mean */
     pli_shares         shares;

@@ -270,6 +270,17 @@ static plait_status weigh_classes(pli_run *run, const double *counts) {
     return PLAIT_OK;
 }
 
+/* A sampled softmax draws by them. Of a stream all classes count alike, since the first rows may not tell. */
+static plait_status keep_counts(pli_run *run, const double *counts) {
+    pli_fit      *fit = pli_fit_of(run);
+    const size_t  n = (size_t)fit->goal.classes;
+    if (run->opts->sampled == 0 || run->stream || n == 0) return PLAIT_OK;
+    fit->class_rows = pli_array(n, sizeof *fit->class_rows);
+    if (fit->class_rows == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the counts of classes");
+    memcpy(fit->class_rows, counts, n * sizeof *counts);
+    return PLAIT_OK;
+}
+
 /* Rows that all weigh 0 have no loss. Of a stream only a sample is known, so run/train.c checks it at the end. */
 static plait_status check_weights(const pli_run *run, const double *counts) {
     const int64_t n = pli_fit_of(run)->goal.classes;
@@ -331,6 +342,7 @@ plait_status pli_labels_settle(pli_run *run) {
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, counts_of(n), PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = weigh_classes(run, counts);
     if (status == PLAIT_OK) status = check_weights(run, counts);
+    if (status == PLAIT_OK) status = keep_counts(run, counts);
     run->seen_rows = run->train_rows = (int64_t)counts[n];
     run->rows = (int64_t)counts[n + 1];
     run->seen_entries = run->entries = (int64_t)counts[n + 2];
