@@ -73,7 +73,6 @@ typedef struct pli_learner_more {
      *  takes none of them. */
     const pli_solver *const *solvers;
     bool                     by_name_only;
-    bool                     samples; /* its softmax may draw classes (plait_train_opts.sampled) */
     bool                     adds; /* its tables have no update rule, though it takes --optimizer */
     /** The server functions of its tables, on any rank; returns how many, at most PLI_LEARNER_FUNCTIONS. */
     int32_t (*functions)(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out);
@@ -84,6 +83,8 @@ typedef struct pli_learner_more {
     bool (*live)(const pli_run *run);
     /** May a model of this learner have classes that no row has (plait_train_opts.classes)? NULL: no. */
     bool (*declares)(const plait_learner *learner);
+    /** May its softmax draw classes (plait_train_opts.sampled)? NULL: no. */
+    bool (*samples)(const plait_learner *learner);
     /** Changes how the data are read. */
     void (*reads)(const pli_run *run, plait_data_opts *files);
     /** Can every row of a test or validation set be judged? Asked before training. name: of the set. Errors:

@@ -27,24 +27,7 @@ static plait_status check_kernels(const pli_run *run) {
     return PLAIT_OK;
 }
 
-/* Checks --sampled, as far as no data are needed. */
-static plait_status check_sampled(const pli_run *run, const pli_net_kind *kind) {
-    const plait_train_opts *o = run->opts;
-    if (o->sampled == 0) return PLAIT_OK;
-    if (kind->open != NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "sampled %lld with model %s is refused: a graph from a file has a last layer of its own, which "
-                        "scores all classes; nearest is --model mlp",
-                        (long long)o->sampled, o->model);
-    if (o->cut > 1)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "sampled %lld with --cut is refused: a last layer whose rows are drawn lies in columns or is "
-                        "whole; nearest is --columns %d with --model mlp",
-                        (long long)o->sampled, o->cut);
-    return PLAIT_OK;
-}
-
-/* The same when labels and layers are known. */
+/* Checks --sampled when labels and layers are known. */
 static plait_status check_drawn(const pli_run *run) {
     const pli_net_fit *n = pli_net_fit_of(run);
     const long long    sampled = run->opts->sampled, classes = n->fit.goal.classes;
@@ -92,7 +75,11 @@ static plait_status check(pli_run *run) {
                         "--cut %d",
                         o->model, o->columns);
     if (kind->open == NULL) PLI_TRY(pli_net_check_layers(kind, o->layers, run->err));
-    PLI_TRY(check_sampled(run, kind));
+    if (o->sampled > 0 && o->cut > 1)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "sampled %lld with --cut is refused: a last layer of which rows are drawn lies in columns or is "
+                        "whole; nearest is --columns %d with --model mlp",
+                        (long long)o->sampled, o->cut);
     return check_kernels(run);
 }
 
@@ -346,11 +333,14 @@ static const plait_graph *graph(const pli_run *run) { return pli_net_fit_of(run)
 /* A sequence's classes are the characters of its text. */
 static bool declares(const plait_learner *learner) { return !pli_net_kind_find(learner->name)->sequence; }
 
+/* A graph from a file has a last layer of its own, which scores all classes. */
+static bool samples(const plait_learner *learner) { return pli_net_kind_find(learner->name)->open == NULL; }
+
 static const pli_solver *const solvers[] = { &pli_solver_lbfgs, NULL };
 
 static const pli_learner_more more = {
-    .solvers = solvers, .by_name_only = true, .samples = true, /* adam goes under every pair, and is the better for most nets */
-    .functions = functions, .open_files = read_graph, .declares = declares, .reads = reads,
+    .solvers = solvers, .by_name_only = true, /* adam goes under every pair, and is the better for most nets */
+    .functions = functions, .open_files = read_graph, .declares = declares, .samples = samples, .reads = reads,
     .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge, .options = options,
     .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth, .graph = graph,
     .report = pli_fit_report, .model = &pli_net_model_ops

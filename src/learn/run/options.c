@@ -185,8 +185,10 @@ static plait_status check_classes(const pli_run *run) {
     return pli_fail(run->err, PLAIT_EINVAL, "classes %lld: expected 2 to %d", (long long)classes, PLI_LABELS_DECLARED);
 }
 
-/* Checks --sampled, as far as the learner need not know. */
-static bool samples(const plait_learner *learner) { return learner->more != NULL && learner->more->samples; }
+/* Checks --sampled. */
+static bool samples(const plait_learner *learner) {
+    return learner->more != NULL && learner->more->samples != NULL && learner->more->samples(learner);
+}
 
 static plait_status check_sampled(const pli_run *run) {
     const long long sampled = run->opts->sampled;
