@@ -47,12 +47,11 @@ static void merge(pli_candidates *c, int64_t first, int64_t end, int64_t own, in
 bool pli_candidates_find(const pli_net *net, pli_candidates *c, int64_t labels, const double *label) {
     const int64_t own = find_own(net, c, labels, label), all = net->goal->columns;
     int64_t       d = 0, o = 0;
-    if (own < 0 || !reserve(net, c, c->draws->n + own + net->columns)) return false;
+    if (own < 0 || !reserve(net, c, c->draws->n + own)) return false;
     c->n = 0;
     for (int32_t p = 0; p < net->columns; p++) {
         const int64_t first = pli_columns_edge(net, all, p), before = c->n;
         merge(c, first, pli_columns_edge(net, all, p + 1), own, &d, &o);
-        if (c->n == before) put(c, 0, -(double)INFINITY); /* no op has an empty shape */
         c->of_part[p] = c->n - before;
     }
     return true;

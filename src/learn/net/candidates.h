@@ -10,7 +10,7 @@
 
 struct pli_net;
 
-/* They lie part by part (pli_net.columns), increasing within each. A part has one at least. */
+/* They lie part by part (pli_net.columns), increasing within each. A part may have none. */
 typedef struct pli_candidates {
     const pli_draws *draws; /* borrowed */
     int64_t *of_part; /* [parts] how many each part has         */

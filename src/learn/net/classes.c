@@ -94,19 +94,19 @@ static plait_status part_infer(const plait_call *call) {
 
 static void judge_part(const part_classes *p, const float *z, int64_t at, double stats[STATS]) {
     int64_t best = 0;
-    double  sum = 0, top = score_of(p, z, 0, at);
-    for (int64_t c = 1; c < p->k; c++) {
+    double  sum = 0, top = -(double)INFINITY;
+    for (int64_t c = 0; c < p->k; c++) {
         const double score = score_of(p, z, c, at);
         if (score > top) {
             top = score;
             best = c;
         }
     }
-    for (int64_t c = 0; c < p->k && top > -(double)INFINITY; c++) sum += exp(score_of(p, z, c, at) - top);
-    stats[TOP] = top;
+    for (int64_t c = 0; c < p->k; c++) sum += exp(score_of(p, z, c, at) - top);
+    stats[TOP] = top; /* -infinity where a part has no class that counts for the row: then sum is not looked at */
     stats[SUM] = sum;
     stats[TARGET] = at >= 0 ? (double)z[at] : -(double)INFINITY;
-    stats[BEST] = (double)(p->first + (p->row != NULL ? p->row[best] : best));
+    stats[BEST] = (double)(p->first + (p->row != NULL && p->k > 0 ? p->row[best] : best));
 }
 
 static plait_status part_run(const plait_call *call, int64_t item) {
@@ -148,7 +148,7 @@ static void join_row(const plait_call *call, int64_t r, double all[STATS]) {
     all[SUM] = 0;
     for (int32_t p = 2; p < call->n_in; p++) {
         const double *stats = (const double *)call->in[p].data + r * STATS;
-        if (stats[SUM] > 0) all[SUM] += stats[SUM] * exp(stats[TOP] - all[TOP]);
+        if (stats[TOP] > -(double)INFINITY) all[SUM] += stats[SUM] * exp(stats[TOP] - all[TOP]);
     }
 }
 

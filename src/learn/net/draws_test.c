@@ -306,11 +306,13 @@ static void test_parts_have_their_own_candidates(void **state) {
     }
     for (int64_t i = 0; i < ROWS; i++) parts.label[i] = parts.name[CLASSES - 1];
     pli_draws *one = draws_of(CLASSES, 1, 2, NULL);
-    for (int64_t clock = 0; clock < 20; clock++) { /* a part without candidates has one that counts for no row */
+    bool empty = false;
+    for (int64_t clock = 0; clock < 20; clock++) {
         draw(&parts, one, clock);
-        assert_true(parts.found.of_part[0] == 1 && parts.found.of_part[1] >= 1);
+        empty = empty || parts.found.of_part[0] == 0;
         assert_true(isfinite(judge(&parts, true, NULL)));
     }
+    assert_true(empty); /* a part may have no candidates */
     pli_draws_destroy(&one);
     end(&whole);
     end(&parts);
