@@ -286,6 +286,7 @@ typedef struct own {
     bool                  solves; /* it goes on until the objective is near its least value, in any number of clocks */
     double                l2;     /* of one that solves; 0: it has l1 instead */
     bool                  revotes; /* a death costs a clock */
+    int64_t               sampled; /* classes that a net draws */
 } own;
 
 static const own few_leaves = { .set = { { "leaves", "8" } }, .n = 1 },
@@ -301,7 +302,8 @@ static const own few_leaves = { .set = { { "leaves", "8" } }, .n = 1 },
                                       { "min-rows", "1" } }, .n = 4, .revotes = true },
                  solved = { .solves = true }, by_all_rows = { .solves = true, .l2 = 0.01 },
                  rotating_words = { .set = { { "words", "rotate" }, { "components", "4" } }, .n = 2 },
-                 few_factors = { .set = { { "components", "4" } }, .n = 1 };
+                 few_factors = { .set = { { "components", "4" } }, .n = 1 },
+                 drawn = { .three = true, .sampled = 2 };
 
 static const kind kinds[] = {
     { "dense", "logistic", "bsp", "adagrad", NULL, true, false, false, NULL, NULL },
@@ -352,6 +354,7 @@ static const kind kinds[] = {
     { "trees by voting for all features", "gbdt", "bsp", NULL, NULL, true, false, true, &voting_for_all, NULL },
     { "factors", "mf", "bsp", "als", NULL, true, false, true, &few_factors, NULL },
     { "forest of classes, validated", "forest", "bsp", NULL, "0.2", true, false, true, &three_classes, NULL },
+    { "net that draws classes, validated", "mlp", "bsp", "adam", "0.2", true, false, false, &drawn, NULL },
 };
 enum { WORDS = 2, THREE, RATINGS, SETS }; /* sets of data: words, three classes, ratings; how many */
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -433,7 +436,7 @@ static story story_of(const kind *k, plait_data *const data[SETS], const int *st
                     : k->own != NULL && k->own->three ? THREE
                                                   : k->keyed;
     s.opts.memory = s.opts.test_memory = data[set];
-    if (k->own != NULL) s.opts.settings = k->own->set, s.opts.n_settings = k->own->n;
+    if (k->own != NULL) s.opts.settings = k->own->set, s.opts.n_settings = k->own->n, s.opts.sampled = k->own->sampled;
     s.opts.model = k->model;
     s.opts.layers = strcmp(k->model, "mlp") == 0 ? "8" : NULL;
     s.opts.topology = "ps";
