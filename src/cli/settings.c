@@ -80,7 +80,7 @@ const pli_opt pli_train_rows[] = {
       "the labels that rows have",
       0, PLI_LABELS_DECLARED, "model" },
     { "sampled", PLI_OPT_I64, AT(sampled), "0", "K",
-      "of a net's softmax: rows are trained on their own classes and K classes drawn at each clock, by frequency; 0: on "
+      "of a net's softmax: rows are trained on their own classes and on K that each clock draws by frequency; 0: on "
       "all classes",
       0, PLI_LABELS_DECLARED, "model" },
     { "micro-batches", PLI_OPT_I64, AT(micro_batches), "1", "M",

@@ -24,6 +24,8 @@ exits 2 'two replicas at most' copies-three $t --workers 3 --topology ps --repli
 exits 2 'balance static' copies-balance $t --workers 2 --topology ps --consistency ssp:2 --replicas 2 --balance dynamic
 exits 2 'workers' count $t --workers 0
 exits 2 'data' nodata train --model logistic
+exits 2 'mlp, cnn, lstm; take one of them, or no --sampled' sampled-linear $t --sampled 5
+exits 2 'leave --sampled out' sampled-two $t --model mlp --sampled 2
 works help train --help
 
 # Under a launcher, but without its module: never N single runs.

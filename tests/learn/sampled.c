@@ -1,5 +1,5 @@
-/* Tests of a softmax that draws classes (--sampled): with all classes drawn it is the whole softmax; no setting of a run
- * changes which classes are drawn; few rows of the last layer travel; and it learns what the whole one learns. */
+/* Tests of a softmax that draws classes (--sampled): with all classes drawn it is the whole softmax; no setting of a
+ * run changes which classes are drawn; few rows of the last layer travel; and it learns what the whole one learns. */
 #include <unistd.h>
 
 #include <plait/checkpoint.h>
@@ -118,6 +118,7 @@ static void check_resumed(const plait_data *data, int32_t columns_before, int32_
     must_train(&after, columns > 1 ? columns : 4);
     if (columns == columns_before) assert_string_equal(after.report.model_hash, whole.report.model_hash);
     else assert_true(distance(after.model, whole.model) < 1e-5);
+    plait_model_destroy(&after.model);
     after.opts.sampled = 5;
     assert_int_equal(train(&after, columns > 1 ? columns : 4, 1), PLAIT_EREFUSED);
     assert_non_null(strstr(after.error.text, "--sampled"));

@@ -82,7 +82,7 @@ static plait_status unknown(const plait_call *call, double label) {
     return plait_call_fail(call, PLAIT_EFORMAT, "the label %g is not among the model's labels", label);
 }
 
-/* --- class_part: scores [n, K of the part], label [n]; candidates and bonus [K] -> stats [n, STATS] ------------------ */
+/* --- class_part: scores [n, K of the part], label [n]; candidates, bonus [K] -> stats [n, STATS] ---------------- */
 
 static plait_status part_infer(const plait_call *call) {
     const plait_shape *scores = &call->in[0].shape;
@@ -300,8 +300,9 @@ static void lose(pli_net *net, const scored_part *part) {
         plait_value   of[6] = { part[p].scores, joined, net->label, net->weight };
         int32_t       n = 4;
         add_candidates(&part[p], of, &n);
-        share[p] =
-            plait_graph_output(g, with_first(g, "class_slopes", of, n, pli_columns_edge(net, net->goal->columns, p)), 1);
+        const int64_t     edge = pli_columns_edge(net, net->goal->columns, p);
+        const plait_value slopes = with_first(g, "class_slopes", of, n, edge);
+        share[p] = plait_graph_output(g, slopes, 1);
         pli_columns_place(net, first, p);
     }
     const int64_t first = plait_graph_nodes(g);

@@ -11,7 +11,7 @@
 #include "graph/session.h"
 #include "learn/net/net.h"
 
-enum { CLASSES = 24, ROWS = 5, CLOCKS = 20000 };
+enum { CLASSES = 24, ROWS = 5, CLOCKS = 8000 };
 
 /* --- draws -------------------------------------------------------------------------------------------------------- */
 
@@ -281,8 +281,8 @@ static void test_the_mean_of_sampled_slopes_nears_the_whole_ones(void **state) {
     count_rows(rows, CLASSES);
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
         const double off = bias(wanted[k], 2000, NULL), by_rows = bias(wanted[k], 2000, rows);
-        print_message("%2lld of %d drawn: the mean of 2,000 slopes is off by %.4f, by rows %.4f\n", (long long)wanted[k],
-                      CLASSES, off, by_rows);
+        print_message("%2lld of %d drawn: the mean of 2,000 slopes is off by %.4f, by rows %.4f\n",
+                      (long long)wanted[k], CLASSES, off, by_rows);
         if (off >= before) fail_msg("%lld drawn: off by %g, fewer by %g", (long long)wanted[k], off, before);
         before = off;
         assert_true(by_rows < 0.5);

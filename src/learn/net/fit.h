@@ -30,7 +30,8 @@ static inline const pli_net *pli_net_trained(const pli_run *run) {
     return pli_net_fit_of(run)->pieces != NULL ? pli_net_fit_of(run)->pieces : pli_net_fit_of(run)->net;
 }
 
-/** Makes the net that is trained of a run whose net is made, in columns or with a sampled softmax. share: as pli_net_create takes it. */
+/** Makes the net that is trained, in columns or with a sampled softmax, of a run whose net is made. share: as
+ *  pli_net_trained_as has it. */
 plait_status pli_net_make_pieces(const pli_run *run, const int32_t *share, pli_net **net_out);
 /** The module of kernels that the run's sessions use; NULL: Plait's own kernels. */
 const char *pli_net_kernels(const pli_run *run);

@@ -77,8 +77,8 @@ static plait_status check(pli_run *run) {
     if (kind->open == NULL) PLI_TRY(pli_net_check_layers(kind, o->layers, run->err));
     if (o->sampled > 0 && o->cut > 1)
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "sampled %lld with --cut is refused: a last layer of which rows are drawn lies in columns or is "
-                        "whole; nearest is --columns %d with --model mlp",
+                        "sampled %lld with --cut is refused: a last layer of which rows are drawn lies in columns or "
+                        "is whole; nearest is --columns %d with --model mlp",
                         (long long)o->sampled, o->cut);
     return check_kernels(run);
 }
@@ -368,6 +368,7 @@ const plait_learner pli_mlp = {
         "  layers   --layers 512,256: hidden layer sizes, input side first; default 128; none (''): a linear model\n"
         "  loss     --loss logistic|hinge|squared|huber, the losses of those models; default logistic, or squared if "
         "the labels are numbers\n"
+        "  classes  --sampled K: rows are trained on their own classes and K that a clock draws\n"
         "  tables   w1, b1, w2, b2, ...: weights and biases of each layer; each table may travel in its own way\n"
         "  reports  what the model of that loss reports\n" OBJECTIVE
 };

@@ -168,6 +168,7 @@ int32_t pli_net_feeds_of(const pli_net *net, const pli_net_rows *from, int64_t r
 
 int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_TRAIN_FEEDS]) {
     if (net->sparse && !number_columns(from)) return -1;
-    if (net->sampled > 0 && !pli_candidates_find(net, &from->candidates, rows * net->row_labels, from->label)) return -1;
+    const int64_t labels = rows * net->row_labels;
+    if (net->sampled > 0 && !pli_candidates_find(net, &from->candidates, labels, from->label)) return -1;
     return pli_net_feeds_of(net, from, rows, feeds);
 }

@@ -91,8 +91,8 @@ static plait_status make_table(pli_run *run, const plait_table_opts *like, int32
     t.rule.l2 *= l2 / n->net->units.unit;
     PLI_TRY(pli_run_make_table(run, &t, &n->table[p]));
     const pli_net_param *of = &n->net->param[part->of];
-    const pli_piece      whole = { part->by_class ? of->cols : of->rows, part->by_class ? of->rows : of->cols, part->row0,
-                                   part->col0 };
+    const pli_piece      whole = { part->by_class ? of->cols : of->rows, part->by_class ? of->rows : of->cols,
+                                   part->row0, part->col0 };
     if (part->rows != whole.rows || part->cols != whole.cols) n->table[p]->whole = whole;
     return PLAIT_OK;
 }

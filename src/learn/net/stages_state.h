@@ -6,7 +6,11 @@
 #include "graph/session.h"
 #include "learn/net/stages.h"
 
-enum { PLI_STAGE_CHUNKS = 2 /* parts of a rank under interleaved */, PLI_OUTLINE_HEAD = 3, PLI_OUTLINE_LENGTHS = 3 /* and of candidates */ };
+enum {
+    PLI_STAGE_CHUNKS = 2, /* parts of a rank under interleaved */
+    PLI_OUTLINE_HEAD = 3,
+    PLI_OUTLINE_LENGTHS = 3 /* besides those of candidates */
+};
 
 /* Traces the pieces of a part. */
 typedef struct pli_stage_tracer {

@@ -170,9 +170,9 @@ static plait_status refuse_of(const pli_run *run, const char *option, long long 
     for (const plait_learner *const *l = pli_learners(); *l != NULL; l++)
         if (has(*l)) pli_text_add(&names, "%s%s", names.length > 0 ? ", " : "", (*l)->name);
     const plait_status status =
-        pli_fail(run->err, PLAIT_EINVAL, "%s %lld with model %s is refused: only these have %s: %s; take one of them, or "
-                                         "no --%s", option, value, run->opts->model, which,
-                 names.data != NULL ? names.data : "none", option);
+        pli_fail(run->err, PLAIT_EINVAL,
+                 "%s %lld with model %s is refused: only these have %s: %s; take one of them, or no --%s", option,
+                 value, run->opts->model, which, names.data != NULL ? names.data : "none", option);
     pli_text_free(&names);
     return status;
 }
