@@ -16,6 +16,7 @@
 
 plait_status pli_simple_prepare(const pli_vertex_asked *asked, pli_vertex_choice *choice, plait_error *err) {
     (void)asked;
+    if (choice->edges->in.start == NULL) return PLAIT_OK; /* no engine runs where each process has a part alone */
     choice->own = (void *)(uintptr_t)pli_edges_simple(choice->edges, NULL);
     return choice->own != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the simple graph");
 }

@@ -20,7 +20,7 @@ typedef struct coloring {
 
 static int64_t degree(const pli_direct *d, int64_t local) {
     const int64_t v = pli_part_vertex(&d->part, local);
-    return d->cut->rows.start[v + 1] - d->cut->rows.start[v];
+    return pli_cut_degree(d->cut, v);
 }
 
 static bool is_before(const pli_direct *d, int64_t a, int64_t b) {

@@ -141,6 +141,7 @@ void plait_vertex_cut_destroy(plait_vertex_cut **cut) {
     pli_neighbors_free(&(*cut)->rows);
     pli_free((*cut)->first);
     pli_free((*cut)->part);
+    pli_free((*cut)->degree);
     if ((*cut)->mine != NULL) pli_part_free((*cut)->mine);
     pli_free((*cut)->mine);
     pli_free(*cut);

@@ -4,19 +4,27 @@
 #include "comm/comm.h"
 #include "vertex/building.h"
 
+/* How many edges come to each vertex and leave it. */
+typedef struct degrees {
+    int64_t        *in;
+    const uint32_t *out;
+    plait_near      near;
+} degrees;
+
 typedef struct ingress {
     pli_building      b;
     plait_vertex_cut *cut;
     pli_cut_hash      hash; /* of a vertex cut */
     int32_t           me;
     bool              counts;  /* the pass counts entries, and places none */
+    degrees           all;
     pli_neighbors     in, out; /* the part's rows by all vertices' numbers; start NULL: it has none that way */
     int64_t           joined;  /* vertices that have an edge, in any part */
 } ingress;
 
 bool pli_ingress_takes(plait_near near, const char *method, const plait_edges_opts *opts) {
     pli_cut_hash hash;
-    return near <= PLAIT_NEAR_BOTH && !opts->drop_doubles &&
+    return near <= PLI_NEAR_SIMPLE && !opts->drop_doubles &&
            (method == NULL || pli_is(method, "range") || pli_cut_hash_find(method, 1, &hash));
 }
 
@@ -63,13 +71,6 @@ static plait_status pass(ingress *g, const pli_edge_file *file, bool counts, pla
 
 /* --- where the cut goes ------------------------------------------------------------------------------------------- */
 
-/* How many edges come to each vertex and leave it. */
-typedef struct degrees {
-    int64_t        *in;
-    const uint32_t *out;
-    plait_near      near;
-} degrees;
-
 static int64_t degree_of(const void *of, int64_t v) {
     const degrees *d = of;
     return (d->near != PLAIT_NEAR_OUT ? d->in[v] : 0) + (d->near != PLAIT_NEAR_IN ? d->out[v] : 0);
@@ -82,21 +83,28 @@ static bool begin_rows(const ingress *g, pli_neighbors *rows) {
     return rows->start != NULL;
 }
 
-static bool number(ingress *g, degrees *d) {
+/* Room for the part's rows. Over the cut `range` it is known how long each is. */
+static bool make_starts(ingress *g) {
+    const degrees *d = &g->all;
+    if ((d->near != PLAIT_NEAR_OUT && !begin_rows(g, &g->in)) || (d->near != PLAIT_NEAR_IN && !begin_rows(g, &g->out)))
+        return false;
+    for (int64_t v = g->cut->first[g->me]; !g->cut->splits && v < g->cut->first[g->me + 1]; v++) {
+        if (g->in.start != NULL) g->in.start[v + 2] = d->in[v];
+        if (g->out.start != NULL) g->out.start[v + 2] = d->out[v];
+    }
+    return true;
+}
+
+static bool number(ingress *g) {
     plait_edges *e = g->b.edges;
+    degrees     *d = &g->all;
     e->out = pli_array((size_t)e->n, sizeof *e->out);
     d->in = pli_array((size_t)e->n, sizeof *d->in);
     if (e->out == NULL || d->in == NULL || !pli_census_number(&e->names, e->n, d->in, e->out)) return false;
     d->out = e->out;
     for (int64_t v = 0; v < e->n; v++) g->joined += d->in[v] + e->out[v] > 0;
-    const int64_t edges = g->cut->near == PLAIT_NEAR_BOTH ? 2 * e->m : e->m;
+    const int64_t edges = g->cut->near >= PLAIT_NEAR_BOTH ? 2 * e->m : e->m;
     pli_cut_range(e->n, edges, g->cut->parts, degree_of, d, g->cut->first);
-    if ((d->near != PLAIT_NEAR_OUT && !begin_rows(g, &g->in)) || (d->near != PLAIT_NEAR_IN && !begin_rows(g, &g->out)))
-        return false;
-    for (int64_t v = g->cut->first[g->me]; !g->cut->splits && v < g->cut->first[g->me + 1]; v++) {
-        if (g->in.start != NULL) g->in.start[v + 2] = d->in[v];
-        if (g->out.start != NULL) g->out.start[v + 2] = e->out[v];
-    }
     return true;
 }
 
@@ -112,20 +120,68 @@ static bool make_rows(const ingress *g, pli_neighbors *rows) {
     return rows->near != NULL && (!g->b.weighted || rows->weight != NULL);
 }
 
+static void free_rows(ingress *g) {
+    pli_neighbors_free(&g->in);
+    pli_neighbors_free(&g->out);
+}
+
+/* The part's entries, by the cut as it is. */
 static plait_status read_rows(ingress *g, const pli_edge_file *file, plait_error *err) {
-    degrees d = { .near = g->cut->near };
-    PLI_TRY(pli_edge_file_pass(file, pli_building_count, &g->b, err));
-    PLI_TRY(pli_building_number(&g->b, err));
-    const bool numbered = number(g, &d);
-    pli_free(d.in);
-    if (!numbered) return pli_building_no_memory(g->b.m, err);
+    free_rows(g);
+    if (!make_starts(g)) return pli_building_no_memory(g->b.m, err);
     if (g->cut->splits) PLI_TRY(pass(g, file, true, err));
     if (!make_rows(g, &g->in) || !make_rows(g, &g->out)) return pli_building_no_memory(g->b.m, err);
     PLI_TRY(pass(g, file, false, err));
-    pli_census_slim(&g->b.edges->names);
     if ((g->in.start != NULL && !pli_neighbors_sort(&g->in)) || (g->out.start != NULL && !pli_neighbors_sort(&g->out)))
         return pli_building_no_memory(g->b.m, err);
     return PLAIT_OK;
+}
+
+/* --- the simple graph --------------------------------------------------------------------------------------------- */
+
+static int64_t simple_degree_of(const void *of, int64_t v) { return ((const uint32_t *)of)[v]; }
+
+/* How long the rows of the simple graph are, and where the cut goes by that. *moved_out: elsewhere than before. */
+static plait_status cut_anew(ingress *g, plait_comm *comm, const pli_neighbors *rows, bool *moved_out) {
+    plait_vertex_cut *cut = g->cut;
+    const int64_t     n = rows->n;
+    const size_t      parts = (size_t)cut->parts;
+    int64_t          *length = pli_array((size_t)n, sizeof *length), all = 0;
+    int64_t          *was = pli_array(parts + 1, sizeof *was);
+    plait_status      status = PLAIT_OK;
+    cut->degree = pli_array((size_t)n, sizeof *cut->degree);
+    if (length == NULL || was == NULL || cut->degree == NULL)
+        status = pli_building_no_memory(g->b.m, pli_comm_error(comm));
+    for (int64_t v = 0; status == PLAIT_OK && v < n; v++) length[v] = rows->start[v + 1] - rows->start[v];
+    if (status == PLAIT_OK) status = plait_comm_allreduce(comm, length, n, PLAIT_I64, PLAIT_SUM);
+    if (status == PLAIT_OK) {
+        g->joined = 0;
+        for (int64_t v = 0; v < n; v++) {
+            cut->degree[v] = (uint32_t)length[v];
+            g->joined += length[v] > 0;
+            all += length[v];
+        }
+        memcpy(was, cut->first, (parts + 1) * sizeof *was);
+        pli_cut_range(n, all, cut->parts, simple_degree_of, cut->degree, cut->first);
+        *moved_out = memcmp(was, cut->first, (parts + 1) * sizeof *was) != 0;
+    }
+    pli_free(length);
+    pli_free(was);
+    return status;
+}
+
+/* Which edges are doubles is seen in rows alone. So the rows are read by both degrees, which count doubles, and over
+ * the cut `range` once more, if it goes elsewhere without them. */
+static plait_status read_simple(ingress *g, plait_comm *comm, const pli_edge_file *file, pli_neighbors *rows) {
+    plait_error *err = pli_comm_error(comm);
+    bool         moved = false;
+    PLI_TRY(read_rows(g, file, err));
+    if (!pli_neighbors_simple(&g->in, &g->out, NULL, rows)) return pli_building_no_memory(g->b.m, err);
+    PLI_TRY(cut_anew(g, comm, rows, &moved));
+    if (!moved || g->cut->splits) return PLAIT_OK;
+    pli_neighbors_free(rows);
+    PLI_TRY(read_rows(g, file, err));
+    return pli_neighbors_simple(&g->in, &g->out, NULL, rows) ? PLAIT_OK : pli_building_no_memory(g->b.m, err);
 }
 
 /* All edges between two vertices, the same way, lie in one row of one part. */
@@ -228,21 +284,38 @@ static plait_status sum_up(ingress *g, plait_comm *comm, int64_t edges, int64_t 
     return status;
 }
 
+/* The rows that the cut is of. */
+static plait_status read_near(ingress *g, plait_comm *comm, const pli_edge_file *file, pli_neighbors *rows) {
+    plait_error *err = pli_comm_error(comm);
+    if (g->cut->near == PLI_NEAR_SIMPLE) return read_simple(g, comm, file, rows);
+    PLI_TRY(read_rows(g, file, err));
+    if (g->cut->near == PLAIT_NEAR_BOTH)
+        return pli_neighbors_join(&g->in, &g->out, rows) ? PLAIT_OK : pli_building_no_memory(g->b.m, err);
+    *rows = g->in.start != NULL ? g->in : g->out;
+    rows->lent = true;
+    return PLAIT_OK;
+}
+
 static plait_status read_part(ingress *g, plait_comm *comm, const pli_edge_file *file) {
     plait_error  *err = pli_comm_error(comm);
-    pli_neighbors rows;
+    pli_neighbors rows = { 0 };
     int64_t       copies = 0;
-    PLI_TRY(read_rows(g, file, err));
-    const int64_t doubles = count_doubles(g->in.start != NULL ? &g->in : &g->out);
-    if (g->cut->near == PLAIT_NEAR_BOTH) {
-        if (!pli_neighbors_join(&g->in, &g->out, &rows)) return pli_building_no_memory(g->b.m, err);
-        pli_neighbors_free(&g->in);
-        pli_neighbors_free(&g->out);
-    } else {
-        rows = g->in.start != NULL ? g->in : g->out;
-        g->in = g->out = (pli_neighbors){ 0 };
+    g->all.near = g->cut->near;
+    PLI_TRY(pli_edge_file_pass(file, pli_building_count, &g->b, err));
+    PLI_TRY(pli_building_number(&g->b, err));
+    if (!number(g)) return pli_building_no_memory(g->b.m, err);
+    const plait_status status = read_near(g, comm, file, &rows);
+    if (status < 0) {
+        pli_neighbors_free(&rows);
+        return status;
     }
-    const int64_t edges = rows.start[rows.n];
+    pli_census_slim(&g->b.edges->names);
+    pli_free(g->all.in);
+    g->all.in = NULL;
+    const int64_t doubles = count_doubles(g->in.start != NULL ? &g->in : &g->out), edges = rows.start[rows.n];
+    if (rows.lent) g->in = g->out = (pli_neighbors){ 0 };
+    free_rows(g);
+    rows.lent = false;
     g->cut->rows.n = rows.n;
     if (!make_part(g->cut, g->me, &rows, &copies)) {
         if (g->cut->mine == NULL) pli_neighbors_free(&rows);
@@ -285,8 +358,8 @@ plait_status pli_ingress_read(plait_comm *comm, const char *path, const plait_ed
     plait_status status = begin(&g, comm, file.bytes / 16, &o, near, method);
     if (status == PLAIT_OK) status = read_part(&g, comm, &file);
     pli_edge_file_close(&file);
-    pli_neighbors_free(&g.in);
-    pli_neighbors_free(&g.out);
+    free_rows(&g);
+    pli_free(g.all.in);
     if (status == PLAIT_OK) {
         *edges_out = g.b.edges;
         *cut_out = g.cut;

@@ -8,6 +8,8 @@
  *     count          over a vertex cut: a pass that counts which rows the part's edges go to. Over the cut `range` the
  *                    rows of own vertices are whole, and as long as the degrees say
  *     last pass      the part's edges go to their rows
+ *     simple graph   which edges are doubles is seen in rows alone: so a first cut is by degrees that count doubles,
+ *                    one sum says how long the rows of the simple graph are, and the last pass is made again by that
  *     one sum        of all parts: how often a vertex occurs, how many edges are doubles, the largest part
  *
  * What remains of a vertex that the part neither owns nor reads is a bit for its id and its number of edges out. The

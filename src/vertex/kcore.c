@@ -124,7 +124,7 @@ static plait_status peel_all(peeling *p) {
 }
 
 static int64_t first_degree(const pli_direct *d, int64_t vertex) {
-    return d->cut->rows.start[vertex + 1] - d->cut->rows.start[vertex];
+    return pli_cut_degree(d->cut, vertex);
 }
 
 plait_status pli_run_kcore(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,

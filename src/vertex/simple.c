@@ -72,16 +72,15 @@ static void merge_piece(void *user, int64_t i, int32_t thread) {
     for (int64_t v = i * PIECE; v < last; v++) merge_row(m, v);
 }
 
-static bool make_simple(const plait_edges *edges, pli_pool *pool) {
-    pli_neighbors *to = &edges->ways->simple;
-    const merging  m = { &edges->in, &edges->ways->out, to };
-    const int64_t  pieces = (edges->n + PIECE - 1) / PIECE;
-    *to = (pli_neighbors){ .n = edges->n };
-    to->start = pli_calloc((size_t)edges->n + 1, sizeof *to->start);
+bool pli_neighbors_simple(const pli_neighbors *in, const pli_neighbors *out, pli_pool *pool, pli_neighbors *to) {
+    const merging m = { in, out, to };
+    const int64_t pieces = (in->n + PIECE - 1) / PIECE;
+    *to = (pli_neighbors){ .n = in->n };
+    to->start = pli_calloc((size_t)in->n + 1, sizeof *to->start);
     if (to->start == NULL) return false;
     pli_pool_for(pool, pieces, merge_piece, (void *)(uintptr_t)&m);
-    for (int64_t v = 0; v < edges->n; v++) to->start[v + 1] += to->start[v];
-    to->near = pli_array((size_t)to->start[edges->n] + 1, sizeof *to->near);
+    for (int64_t v = 0; v < in->n; v++) to->start[v + 1] += to->start[v];
+    to->near = pli_array((size_t)to->start[in->n] + 1, sizeof *to->near);
     if (to->near == NULL) {
         pli_neighbors_free(to);
         return false;
@@ -93,7 +92,8 @@ static bool make_simple(const plait_edges *edges, pli_pool *pool) {
 const pli_neighbors *pli_edges_simple(const plait_edges *edges, pli_pool *pool) {
     struct pli_edges_ways *w = edges->ways;
     pthread_mutex_lock(&w->mutex);
-    if (!w->simple_made) w->simple_made = make_out(edges) && make_simple(edges, pool);
+    if (!w->simple_made)
+        w->simple_made = make_out(edges) && pli_neighbors_simple(&edges->in, &w->out, pool, &w->simple);
     pthread_mutex_unlock(&w->mutex);
     return w->simple_made ? &w->simple : NULL;
 }

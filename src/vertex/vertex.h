@@ -55,6 +55,8 @@ bool pli_neighbors_sort(pli_neighbors *h);
 bool pli_neighbors_transpose(const pli_neighbors *of, int64_t n, pli_neighbors *out);
 /** Rows that have the entries of both, in increasing order. */
 bool pli_neighbors_join(const pli_neighbors *a, const pli_neighbors *b, pli_neighbors *out);
+/** Rows of the simple graph: what stands in either, once, and no loop. Threads of pool (NULL: none) help. */
+bool pli_neighbors_simple(const pli_neighbors *in, const pli_neighbors *out, pli_pool *pool, pli_neighbors *to);
 void pli_neighbors_free(pli_neighbors *of);
 
 /* --- edges.c ------------------------------------------------------------------------------------------------------ */
@@ -113,8 +115,14 @@ struct plait_vertex_cut {
     uint16_t          *part;  /* [edges of rows]; NULL: an edge lies with the owner of its row, or mine has it */
     struct pli_part   *mine;  /* NULL, or the only part that this process has (ingress.h): rows has n alone then */
     int32_t            mine_is;
+    uint32_t          *degree; /* [n] beside mine, of the simple graph: how long each row is; NULL: rows say it */
     double             replication, imbalance;
 };
+
+/** How many edges has row v, whoever has them? Not beside mine, save of the simple graph. */
+static inline int64_t pli_cut_degree(const plait_vertex_cut *cut, int64_t v) {
+    return cut->degree != NULL ? cut->degree[v] : cut->rows.start[v + 1] - cut->rows.start[v];
+}
 
 /* How many edges does row v have? */
 typedef int64_t pli_cut_degree_fn(const void *of, int64_t v);
