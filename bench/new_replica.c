@@ -1,6 +1,6 @@
 /* bench/new_replica.c - measures how long the clocks of the living take while a new replica of a large shard is made.
  *
- *     .venv/bin/mpirun --with-ft ulfm -n 4 build/release/bench/new_replica [MB [KILLED [CONSISTENCY]]]
+ *     .venv/bin/mpirun --with-ft ulfm -n 4 build/release/bench/new_replica [MB [KILLED [CONSISTENCY [sparse]]]]
  *
  * Rank 0 holds a table of MB (1024) in one shard, rank 1 its second replica, and the others are spares. At first
  * worker 0 adds to all rows, so that none of the memory is the system's page of zeros. Then, in each clock, each
@@ -26,6 +26,7 @@ typedef struct bench {
     int64_t     mb;
     int32_t     killed;
     const char *consistency;
+    bool        sparse;
     double     *ms; /* [clocks] what they took */
     int64_t     clocks;
     uint64_t    died_ns; /* 0: nobody yet */
@@ -99,11 +100,11 @@ static plait_status report(plait_comm *comm, bench *b) {
     PLI_TRY(plait_comm_allreduce(comm, &over, 1, PLAIT_F64, PLAIT_SUM));
     b->missed = over > 0;
     if (plait_comm_rank(comm) != living) return PLAIT_OK;
-    printf("%lld MB, %s, rank %d killed: usual clock %.2f ms; then, in %lld clocks, median %.2f ms, p99 %.2f ms, "
+    printf("%lld MB%s, %s, rank %d killed: usual clock %.2f ms; then, in %lld clocks, median %.2f ms, p99 %.2f ms, "
            "longest %.1f ms; of %d workers' clocks %.0f took over %d ms longer than the usual one; whole after "
            "%.2f s%s\n",
-           (long long)b->mb, b->consistency, b->killed, figures[0], (long long)after, figures[1], figures[2],
-           figures[3], living, over, LIMIT_MS, figures[4], b->missed ? ": missed" : "");
+           (long long)b->mb, b->sparse ? ", sparse" : "", b->consistency, b->killed, figures[0], (long long)after,
+           figures[1], figures[2], figures[3], living, over, LIMIT_MS, figures[4], b->missed ? ": missed" : "");
     fflush(stdout); /* mpirun ends all once one of them exits with 1 */
     return PLAIT_OK;
 }
@@ -152,16 +153,17 @@ static plait_status work(plait_comm *comm, plait_job *job, bench *b) {
     plait_table_opts o;
     plait_table_opts_init(&o);
     o.name = "w";
-    o.rows = b->mb * (1 << 20) / (COLS * (int64_t)sizeof(float));
+    const int64_t rows = b->mb * (1 << 20) / (COLS * (int64_t)sizeof(float));
+    o.rows = b->sparse ? 0 : rows;
     o.cols = COLS;
     o.keyed = 1;
     o.rule.name = "sgd";
     PLI_TRY(plait_table_create(job, &o, &table));
-    PLI_TRY(fill(job, table, o.rows));
+    PLI_TRY(fill(job, table, rows));
     PLI_TRY(plait_job_barrier(job));
     b->ms = malloc(CLOCKS_MAX * sizeof *b->ms);
-    plait_status status = b->ms == NULL ? PLAIT_ENOMEM : take_clocks(job, table, o.rows, BEFORE, b);
-    if (status >= 0) status = outlive(job, table, o.rows, b);
+    plait_status status = b->ms == NULL ? PLAIT_ENOMEM : take_clocks(job, table, rows, BEFORE, b);
+    if (status >= 0) status = outlive(job, table, rows, b);
     if (status >= 0) status = report(comm, b);
     free(b->ms);
     return status;
@@ -188,14 +190,15 @@ static plait_status body(plait_comm *comm, void *user) {
 int main(int argc, char **argv) {
     bench           b = { .mb = argc > 1 ? atoi(argv[1]) : 1024,
                           .killed = argc > 2 ? atoi(argv[2]) : 0,
-                          .consistency = argc > 3 ? argv[3] : "bsp" };
+                          .consistency = argc > 3 ? argv[3] : "bsp",
+                          .sparse = argc > 4 && strcmp(argv[4], "sparse") == 0 };
     const char     *size = getenv("OMPI_COMM_WORLD_SIZE");
     plait_comm_opts opts;
     plait_error     err = { 0 };
     plait_comm_opts_init(&opts);
     opts.transport = "mpi";
     if (size == NULL || atoi(size) < 4 || b.mb < 1 || b.mb > MB_MAX || b.killed < 0 || b.killed > 2) {
-        fprintf(stderr, "usage: mpirun --with-ft ulfm -n 4 new_replica [MB [0|1|2 [CONSISTENCY]]]\n");
+        fprintf(stderr, "usage: mpirun --with-ft ulfm -n 4 new_replica [MB [0|1|2 [CONSISTENCY [sparse]]]]\n");
         return 2;
     }
     if (plait_comm_run(&opts, body, &b, &err) < 0) {

@@ -7,7 +7,9 @@
 #include "table/state/snap.h"
 #include "table/state/values.h"
 
-enum { SLICE_BYTES = 1 << 20, SLOTS = 1 << 20 /* of a map, looked through at a time */ };
+enum { SLICE_BYTES = 1 << 20,
+       SLOTS = 1 << 17,   /* of a map, looked through at a time */
+       FORESEEN = 1 << 24 /* keys for which a new map may have room at once, on the word of a message */ };
 
 #ifdef PLI_TESTING
 _Atomic int64_t pli_slice_bytes = SLICE_BYTES;
@@ -142,8 +144,8 @@ static plait_status take_keys(pli_shard *shard, const pli_wire_slice *slice, con
     pli_store *store = &shard->store;
     for (int64_t i = 0; i < slice->n; i++)
         if (pli_placement_shard_of(&shard->spec.placement, keys[i]) != shard->index) return malformed(shard, err);
-    const int64_t some = 16 * (store->map.n + (1 << 16)); /* a map that grows by little moves all its keys each time */
-    (void)pli_keymap_reserve(&store->map, slice->rows < some ? slice->rows : some);
+    const int64_t most = store->map.n < FORESEEN / 16 ? FORESEEN : 16 * store->map.n;
+    (void)pli_keymap_reserve(&store->map, slice->rows < most ? slice->rows : most); /* whenever it grows it moves all */
     if (!pli_grow((void **)&shard->at, &shard->at_capacity, slice->n, sizeof *shard->at) ||
         !pli_store_take_rows(store, slice->n, keys, shard->at))
         return no_memory(shard, err);
