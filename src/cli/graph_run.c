@@ -129,8 +129,7 @@ static plait_status choose(shared *s, plait_error *err) {
                         named->make != NULL && !named->sync_only ? "; --engine async has" : "");
     if (set->replicas > 1 && named->make == NULL && !named->survives)
         return pli_fail(err, PLAIT_EINVAL, "%s has no --replicas 2: nobody takes over a dead worker's part in it; "
-                        "pagerank, components, bfs, sssp, kcore, coloring, labels, triangles, clustering, "
-                        "beliefs and als have", named->name);
+                        "all other programs have", named->name);
     plait_vertex_program_init(&s->program);
     s->program.name = named->name;
     s->program.user = choice;

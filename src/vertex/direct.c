@@ -76,6 +76,8 @@ static plait_status make_table(pli_direct *d, const pli_direct_opts *o) {
     t.combine = o->combine;
     t.rows = d->edges->n;
     t.keyed = d->workers > 1;
+    /* An heir may read the next clock's values and push other rows, which count nowhere: of keys it would be refused. */
+    if (d->job->layout.replicas > 1 && !pli_is(o->combine, "add")) t.keyed = 0;
     t.shards = pli_cut_shards(d->cut, sizeof(int64_t));
     if (o->first != NULL) {
         first = pli_array((size_t)d->edges->n, sizeof *first);
@@ -88,6 +90,33 @@ static plait_status make_table(pli_direct *d, const pli_direct_opts *o) {
     return status;
 }
 
+static plait_status take_part(pli_direct *d) {
+    PLI_TRY(pli_part_make(d->cut, d->rank, d->back, &d->part, d->err));
+    const size_t n = (size_t)d->part.n;
+    if (d->part.key != NULL) d->read = pli_array(n, sizeof *d->read);
+    d->hit = pli_array(n, sizeof *d->hit);
+    d->better = pli_array(n, sizeof *d->better);
+    if (d->hit != NULL && d->better != NULL && (d->part.key == NULL || d->read != NULL)) return PLAIT_OK;
+    return pli_fail(d->err, PLAIT_ENOMEM, "%s: no memory for the values of %lld vertices", d->name,
+                    (long long)d->part.n);
+}
+
+plait_status pli_direct_inherit(const pli_direct *d, int32_t home, pli_direct *part) {
+    *part = *d;
+    part->rank = home;
+    part->part = (pli_part){ 0 };
+    part->read = NULL, part->hit = NULL, part->better = NULL, part->values = NULL;
+    part->hits = 0;
+    return take_part(part);
+}
+
+void pli_direct_leave(pli_direct *part) {
+    pli_part_free(&part->part);
+    pli_free(part->read);
+    pli_free(part->hit);
+    pli_free(part->better);
+}
+
 plait_status pli_direct_begin(pli_direct *d, plait_job *job, const pli_vertex_choice *choice,
                               const plait_vertex_cut *cut, int64_t limit, const pli_direct_opts *opts) {
     *d = (pli_direct){ .job = job, .comm = job->comm, .err = pli_comm_error(job->comm), .name = opts->name,
@@ -96,14 +125,8 @@ plait_status pli_direct_begin(pli_direct *d, plait_job *job, const pli_vertex_ch
                        .rank = plait_comm_rank(job->comm) };
     PLI_TRY(check(d, opts));
     PLI_TRY(agree(d));
-    PLI_TRY(pli_part_make(cut, d->rank, opts->back, &d->part, d->err));
-    const size_t n = (size_t)d->part.n;
-    if (d->part.key != NULL) d->read = pli_array(n, sizeof *d->read);
-    d->hit = pli_array(n, sizeof *d->hit);
-    d->better = pli_array(n, sizeof *d->better);
-    if (d->hit == NULL || d->better == NULL || (d->part.key != NULL && d->read == NULL))
-        return pli_fail(d->err, PLAIT_ENOMEM, "%s: no memory for the values of %lld vertices", d->name,
-                        (long long)d->part.n);
+    d->back = opts->back;
+    PLI_TRY(take_part(d));
     return make_table(d, opts);
 }
 
@@ -134,9 +157,6 @@ plait_status pli_direct_end(pli_direct *d, plait_status status, void *values_out
     if (status == PLAIT_OK && values_out != NULL) status = plait_table_get_range(d->value, 0, d->edges->n, values_out);
     if (status == PLAIT_OK && d->job->layout.replicas < 2) status = plait_table_drop(&d->value); /* else with the job */
     if (report_out != NULL) *report_out = d->report;
-    pli_part_free(&d->part);
-    pli_free(d->read);
-    pli_free(d->hit);
-    pli_free(d->better);
+    pli_direct_leave(d);
     return status;
 }

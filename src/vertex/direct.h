@@ -34,6 +34,7 @@ typedef struct pli_direct {
     int64_t                  limit;       /* of supersteps; 0: none                                             */
     bool                     all_is_read; /* a read holds all updates of the clocks before: by all workers      */
     pli_part                 part;
+    bool                     back;        /* with its rows the other way                                         */
     plait_table             *value;
     int64_t                 *read;        /* [n of part] a copy; NULL: values are borrowed                      */
     const int64_t           *values;      /* [n of part] as they were read last                                 */
@@ -60,6 +61,10 @@ bool pli_direct_reads_all(const plait_job *job);
  *  workers. After an error pli_direct_end frees what there is. */
 plait_status pli_direct_begin(pli_direct *d, plait_job *job, const pli_vertex_choice *choice,
                               const plait_vertex_cut *cut, int64_t limit, const pli_direct_opts *opts);
+/** Sets part to d with worker home's part of the cut in place of its own: for who takes it over (inherit.h).
+ *  pli_direct_leave frees it, after an error, too. */
+plait_status pli_direct_inherit(const pli_direct *d, int32_t home, pli_direct *part);
+void         pli_direct_leave(pli_direct *part);
 /** Reads the values of the part's vertices to d->values. */
 plait_status pli_direct_read(pli_direct *d);
 /** Pushes hit [hits] and better [hits], ends the clock and counts a superstep. */

@@ -11,6 +11,8 @@
  *                                      or the other.
  *     those behind it                  the heir does the part's superstep beside its own.
  *
+ * That is inherit.h's, for parts of any form; here a part is an engine's run.
+ *
  * What a superstep came to (the largest change, how many have applied, has anybody interrupted it) must not get lost
  * between the clock and a collective behind it, in which the dead have no part. So these figures go with the clock, in
  * a table of a row for each part, NAME.figures: whole numbers whose changes are pushed, a double by its bits. All

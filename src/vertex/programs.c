@@ -79,7 +79,7 @@ static const pli_vertex_named programs[] = {
       .make = components, .run = pli_run_components, .figures = pli_figures_components },
     { .name = "strong", .summary = "the least id of its strongly connected component", .ids = true, .in_rounds = true,
       .parts = true,
-      .run = pli_run_strong, .figures = pli_figures_components, .out = true },
+      .run = pli_run_strong, .figures = pli_figures_components, .out = true, .survives = true },
     { .name = "bfs", .summary = "how many edges the shortest way from --source ID has; none: inf", .sourced = true,
       .parts = true, .make = bfs, .run = pli_run_bfs, .figures = pli_figures_bfs, .out = true, .needs = "--source ID" },
     { .name = "sssp", .summary = "the length of the shortest way from --source ID by the edges' weights; none: inf",

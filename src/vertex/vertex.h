@@ -16,7 +16,8 @@
  *     scope.c      a program's own gather, update and scatter: what they see of a vertex's edges
  *     keep.c       stopping and going on: what a checkpoint needs beside the values
  *     totals.c     sums over all vertices and edges, and what they end
- *     heirs.c      the parts of workers that have died
+ *     inherit.c    the parts of workers that have died
+ *     heirs.c      the same for the synchronous engine
  *     signals.c    whom they had signaled
  *     fold.c       supersteps of a frontier
  *     locks/       locks on scopes: a machine

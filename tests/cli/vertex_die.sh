@@ -40,6 +40,8 @@ works seen graph run $seen --tolerance 0 --supersteps 300 --quiet
 works guess graph run $seen --tolerance 1e-13 --quiet
 awk 'BEGIN { srand(2); for (u = 0; u < 3000; u++) for (i = u % 11; i < 400; i += 37) # users and items who are far from each other
     print 10000 + u, 20000 + int(u / 8) + i, 3 + sin(u) + cos(i) + rand() - 0.5 }' >rated
+awk 'BEGIN { for (k = 0; k < 4000; k++) print k, (k + 1) % 4000; for (k = 4000; k < 4100; k++) print k, k + 1 - 7 * (k % 10 == 0) }' >ring
+works ring graph run strong --data ring --quiet
 solved="als --data rated --components 2 --l2 0.02 --tolerance 1e-8 --supersteps 100000"
 works solved graph run $solved --quiet
 
@@ -75,7 +77,7 @@ n=0 died=0
 while [ $n -lt "$runs" ]; do
     n=$((n + 1))
     # shellcheck disable=SC2086
-    case $((n % 13)) in
+    case $((n % 14)) in
     1) one $n ranks.out cmp $ranks --reduce exact ;;
     2)
         one $n ways.out cmp sssp --data path --source 0 --partition random --checkpoint kept --checkpoint-every 1000
@@ -88,8 +90,9 @@ while [ $n -lt "$runs" ]; do
     6) one $n sparse.out near pagerank --data sparse --engine async --scope full --tolerance 1e-13 ;;
     7) one $n seen.out cmp $seen --tolerance 0 --supersteps 300 ;;
     8) one $n guess.out near $seen --tolerance 1e-13 --engine async --scope edge --order priority ;;
+    10) one $n ring.out cmp strong --data ring --partition random ;;
     12) one $n colors.out cmp coloring --data path ;;
-    10) one $n cores.out cmp kcore --data path ;;
+    13) one $n cores.out cmp kcore --data path ;;
     11) one $n groups.out cmp labels --data path --supersteps 1000 ;;
     9)
         one $n solved.out cmp $solved --checkpoint kept --checkpoint-every 100

@@ -4,7 +4,9 @@
  *
  * The killer strikes within a call of the program's own functions, whose number is drawn, or between supersteps. So
  * it may be anywhere in its superstep, and the victim in its own. In half of the runs it does so by a thread that
- * waits for a drawn while, and the victim dies in the midst of clocks and votes, too. */
+ * waits for a drawn while, and the victim dies in the midst of clocks and votes, too. Programs that have a run of their
+ * own call nothing of the test's: there the killer's reads, pushes and clocks are counted, as its event log tells
+ * them, and the thread strikes. */
 #ifndef PLI_TESTS_VERTEX_STORIES_H
 #define PLI_TESTS_VERTEX_STORIES_H
 
@@ -41,7 +43,10 @@ typedef struct story {
     int64_t              delay;           /* 0: the killer kills; else a reaper does, after so many additions */
     pthread_mutex_t      mutex;
     pthread_cond_t       told;
-    bool                 reaps, over; /* under mutex */
+    bool                 reaps, reaps_again, over; /* under mutex */
+    atomic_bool          reaped;                   /* the victim is dead */
+    const pli_vertex_named *itself; /* it runs itself; NULL: by an engine */
+    pli_event_sink       sink;      /* of a program that runs itself       */
     _Atomic int64_t      spins;
     atomic_int           ended;
     bool                 has_ended[RANKS_MAX];
@@ -65,15 +70,22 @@ static inline void kill_rank(story *s, int32_t rank) {
     pthread_mutex_unlock(&s->mutex);
 }
 
+static inline bool waits_for(story *s, const bool *what) {
+    pthread_mutex_lock(&s->mutex);
+    while (!*what && !s->over) pthread_cond_wait(&s->told, &s->mutex);
+    const bool is = *what;
+    pthread_mutex_unlock(&s->mutex);
+    return is;
+}
+
 /* Kills the victim in a while, from a thread of its own: so it dies in the midst of clocks and votes, too. */
 static inline void *reap(void *user) {
     story *s = user;
-    pthread_mutex_lock(&s->mutex);
-    while (!s->reaps && !s->over) pthread_cond_wait(&s->told, &s->mutex);
-    const bool kills = s->reaps;
-    pthread_mutex_unlock(&s->mutex);
-    for (int64_t i = 0; kills && i < s->delay; i++) atomic_fetch_add(&s->spins, 1);
-    if (kills) kill_rank(s, s->victim);
+    if (!waits_for(s, &s->reaps)) return NULL;
+    for (int64_t i = 0; i < s->delay; i++) atomic_fetch_add(&s->spins, 1);
+    kill_rank(s, s->victim);
+    atomic_store(&s->reaped, true);
+    if (s->itself != NULL && waits_for(s, &s->reaps_again)) kill_rank(s, s->second);
     return NULL;
 }
 
@@ -90,6 +102,18 @@ static inline void strike(const hand *h) {
     s->struck = plait_job_clock_now(h->job);
     if (s->delay > 0) tell_reaper(s, &s->reaps);
     else kill_rank(s, s->victim);
+}
+
+/* The killer has read or pushed something, or ended a clock. Four clocks behind a death that had come before, all shards
+ * have two replicas again. */
+static inline void strike_by_event(void *user, const pli_event *e) {
+    story *s = user;
+    if (e->server || e->rank != s->killer) return;
+    if (atomic_fetch_add(&s->calls, 1) + 1 == s->at) tell_reaper(s, &s->reaps);
+    if (s->struck < 0 && atomic_load(&s->reaped)) s->struck = e->clock;
+    if (s->second < 0 || s->struck < 0 || e->clock < s->struck + 4) return;
+    s->struck = INT64_MAX - 4; /* once */
+    tell_reaper(s, &s->reaps_again);
 }
 
 /* Asked in each superstep. Three clocks later all shards have two replicas again. */
@@ -346,6 +370,12 @@ static inline plait_status work(void *user, plait_job *job) {
     const plait_vertex_program p = by_way_of(&h);
     plait_vertex_opts          opts;
     if (!pli_comm_is_worker(plait_job_comm(job))) return PLAIT_OK;
+    if (s->itself != NULL) {
+        PLI_TRY(s->itself->run(job, &s->choice, s->cut, s->limit, s->value[h.me], &s->report[h.me]));
+        s->has_ended[h.me] = true;
+        atomic_fetch_add(&s->ended, 1);
+        return PLAIT_OK;
+    }
     plait_vertex_opts_init(&opts);
     opts.supersteps = s->limit;
     opts.interrupted = strike_again;
@@ -386,7 +416,10 @@ static inline plait_status live(story *s, plait_error *err) {
     for (int i = 0; i < RANKS_MAX; i++) atomic_store(&s->comm[i], NULL);
     memset(s->has_ended, 0, sizeof s->has_ended);
     memset(s->value, 0, sizeof s->value);
-    s->reaps = s->over = false;
+    s->reaps = s->reaps_again = s->over = false;
+    atomic_store(&s->reaped, false);
+    s->sink = (pli_event_sink){ .raise = strike_by_event, .user = s };
+    if (s->itself != NULL) s->events = &s->sink;
     pthread_t reaper;
     assert_int_equal(pthread_create(&reaper, NULL, reap, s), 0);
     const plait_status status = plait_comm_run(&opts, body, s, err);
@@ -395,9 +428,10 @@ static inline plait_status live(story *s, plait_error *err) {
     return status;
 }
 
-/* Ratings: the first vertices are users, and edges go from them to the others. */
+/* Ratings: the first vertices are users, and edges go from them to the others. For strong components most edges lead
+ * up. */
 static inline void draw_graph(story *s) {
-    const bool  rated = pli_is(s->program, "als");
+    const bool  rated = pli_is(s->program, "als"), strong = pli_is(s->program, "strong");
     pli_random  random = pli_random_at(s->seed, PLI_RANDOM_DATA, 5, 0);
     uint64_t    from[M], to[M];
     float       weight[M];
@@ -408,6 +442,7 @@ static inline void draw_graph(story *s) {
         to[k] = (uint64_t)(pli_random_f64(&random) * N);
         if (rated && from[k] < USERS) to[k] = USERS + to[k] % (N - USERS);
         else if (rated) to[k] = from[k], from[k] = (uint64_t)(a * USERS);
+        else if (strong) to[k] = a < 0.15 ? from[k] - from[k] % 7 : from[k] + (from[k] < N - 9 ? to[k] % 9 : 0);
         weight[k] = (float)(1 + (int)(pli_random_f64(&random) * 5));
     }
     if (plait_edges_from_memory(M, from, to, weight, NULL, &s->edges, &err) < 0) fail_msg("%s", err.text);
@@ -434,8 +469,8 @@ static inline void prepare_als(story *s) {
 
 static inline void draw(story *s) {
     static const char *const programs[] = { "pagerank", "sssp", "bfs", "components", "summed", "halves", "mixed",
-                                            "core", "als" };
-    enum { PROGRAMS = sizeof programs / sizeof *programs, WHOLE_ROWS = 5 /* from "halves" on */ };
+                                            "core", "als", "strong", "strong" };
+    enum { PROGRAMS = sizeof programs / sizeof *programs, WHOLE_ROWS = 5 /* from "halves" on */, ITSELF = 9 };
     static const char *const cuts[] = { "range", "random", "hdrf", "grid" };
     pli_random               r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 6, 0);
     plait_error              err;
@@ -443,12 +478,13 @@ static inline void draw(story *s) {
     pthread_cond_init(&s->told, NULL);
     const uint64_t program = pli_random_below(&r, PROGRAMS);
     s->program = programs[program];
-    s->cut_by = program >= WHOLE_ROWS ? "range" : cuts[pli_random_below(&r, 4)];
+    s->cut_by = program >= WHOLE_ROWS && program < ITSELF ? "range" : cuts[pli_random_below(&r, 4)];
     s->exact = pli_is(s->cut_by, "range") && pli_random_below(&r, 2) == 0;
     s->workers = 2 + (int32_t)pli_random_below(&r, 4);
     s->servers = pli_random_below(&r, 4) == 0 ? 2 : 0;
     draw_engine(s, &r);
     draw_graph(s);
+    if (s->engine == NULL && program >= ITSELF) s->itself = pli_vertex_find(s->program, &err);
     s->limit = s->engine == NULL && pli_random_below(&r, 4) == 0 ? 3 + (int64_t)pli_random_below(&r, 5) : ENOUGH;
     s->killer = (int32_t)pli_random_below(&r, (uint64_t)s->workers);
     do s->victim = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + s->servers));
