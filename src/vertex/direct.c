@@ -76,7 +76,7 @@ static plait_status make_table(pli_direct *d, const pli_direct_opts *o) {
     t.combine = o->combine;
     t.rows = d->edges->n;
     t.keyed = d->workers > 1;
-    /* An heir may read the next clock's values and push other rows, which count nowhere: of keys it would be refused. */
+    /* An heir may read the next clock's values and push other rows, which count nowhere; of keys they are compared. */
     if (d->job->layout.replicas > 1 && !pli_is(o->combine, "add")) t.keyed = 0;
     t.shards = pli_cut_shards(d->cut, sizeof(int64_t));
     if (o->first != NULL) {

@@ -104,7 +104,7 @@ static inline void strike(const hand *h) {
     else kill_rank(s, s->victim);
 }
 
-/* The killer has read or pushed something, or ended a clock. Four clocks behind a death that had come before, all shards
+/* The killer has read or pushed, or ended a clock. Four clocks behind a death that had come before, all shards
  * have two replicas again. */
 static inline void strike_by_event(void *user, const pli_event *e) {
     story *s = user;
