@@ -127,9 +127,6 @@ static plait_status choose(shared *s, plait_error *err) {
         return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
                         set->checkpoint != NULL ? "--checkpoint" : "--resume",
                         named->make != NULL && !named->sync_only ? "; --engine async has" : "");
-    if (set->replicas > 1 && named->make == NULL && !named->survives)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --replicas 2: nobody takes over a dead worker's part in it; "
-                        "all other programs have", named->name);
     plait_vertex_program_init(&s->program);
     s->program.name = named->name;
     s->program.user = choice;

@@ -21,7 +21,7 @@ typedef struct pli_gcn_data {
     uint32_t  *column;
     float     *value;      /* a row's values add up to 1                            */
     pli_neighbors near;    /* of a row: neighbors and itself; weight 1 / sqrt of both ends' numbers of these */
-    /* What a run came to, written by the lowest worker. */
+    /* What a run came to; atomic: all workers of a process write the same. */
     double accuracy[PLI_GCN_KINDS], loss; /* of training, with the last weights */
 } pli_gcn_data;
 

@@ -114,17 +114,21 @@ plait_status pli_inherit_tell(pli_inherit *h, int32_t home, const int64_t *figur
 }
 
 plait_status pli_inherit_hear(pli_inherit *h, const int64_t **figure_out) {
+    const int64_t n = h->opts.figures;
     *figure_out = h->figure;
-    return plait_table_get_range(h->figures, 0, h->workers, h->figure);
+    if (h->survives) return plait_table_get_range(h->figures, 0, h->workers, h->figure);
+    for (int64_t k = 0; k < n * h->workers; k++)
+        if (k / n != h->me) h->figure[k] = 0;
+    if (h->workers == 1) return PLAIT_OK;
+    return plait_comm_allreduce(h->opts.job->comm, h->figure, n * h->workers, PLAIT_I64, PLAIT_SUM);
 }
 
 plait_status pli_inherit_sum(pli_inherit *h, int64_t *sum) {
-    const int64_t *figure = h->figure + (int64_t)h->opts.figures * h->me;
     const int32_t  n = h->opts.figures;
-    if (!h->survives) {
-        memcpy(sum, figure, (size_t)n * sizeof *sum);
+    const int64_t *figure = h->figure + (int64_t)n * h->me;
+    memcpy(sum, figure, (size_t)n * sizeof *sum);
+    if (!h->survives)
         return h->workers > 1 ? plait_comm_allreduce(h->opts.job->comm, sum, n, PLAIT_I64, PLAIT_SUM) : PLAIT_OK;
-    }
     PLI_TRY(pli_inherit_hear(h, &figure));
     memset(sum, 0, (size_t)n * sizeof *sum);
     for (int32_t k = 0; k < h->workers * n; k++) sum[k % n] += figure[k];

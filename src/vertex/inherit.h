@@ -29,13 +29,13 @@ typedef struct pli_inherit_opts {
     plait_error *err;
     const char  *name; /* of the program; lent            */
     void        *own;  /* the worker's own part; lent     */
-    int32_t      figures; /* of each part, at most 4         */
+    int32_t      figures; /* of each part, at most PLI_INHERIT_FIGURES */
     /* Makes the part of worker home, as own was made; release frees it. */
     plait_status (*make)(void *own, int32_t home, void **part_out);
     void (*release)(void *part);
 } pli_inherit_opts;
 
-enum { PLI_INHERIT_FIGURES = 4 };
+enum { PLI_INHERIT_FIGURES = 9 };
 
 /** Makes, in a job with two replicas, the table of figures. Errors: ENOMEM; those of tables. Collective over the
  *  workers. */
@@ -55,7 +55,7 @@ plait_status pli_inherit_clock(pli_inherit *h, pli_inherit_fn *again, pli_inheri
 
 /** Pushes the figures of home's part, in the clock that ends the superstep. */
 plait_status pli_inherit_tell(pli_inherit *h, int32_t home, const int64_t *figure);
-/** Behind the clock, with two replicas: figure [workers, figures], lent until the next call. */
+/** Behind the clock: figure [workers, figures], lent until the next call. Collective. */
 plait_status pli_inherit_hear(pli_inherit *h, const int64_t **figure_out);
 /** Behind the clock: sum [figures] over all parts. Collective. */
 plait_status pli_inherit_sum(pli_inherit *h, int64_t *sum);

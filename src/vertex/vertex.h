@@ -365,7 +365,6 @@ typedef struct pli_vertex_named {
     bool out, simple;
     bool at_once; /* it takes one superstep */
     bool in_rounds; /* what it has found in the midst of a round has no meaning, so a limit of supersteps has none */
-    bool survives;  /* its own run goes on when a worker dies */
     bool sync_only; /* what it comes to depends on supersteps, so the asynchronous engine has none of it */
     bool parts;   /* it asks no more of a graph than a process knows that has its own part alone (ingress.h) */
     bool whole;   /* each worker has the whole graph: the cut decides nothing */

@@ -306,7 +306,6 @@ refused 2 "its workers share the only copy" run pagerank --data snap --workers 2
 refused 2 "there are two replicas at most" run pagerank --data snap --workers 3 --topology ps --replicas 3
 refused 2 "replicas 2 with ssp:2 over ps is refused" run sssp --data snap --source 1 --workers 2 --topology ps --replicas 2 --consistency ssp:2
 refused 2 "checkpoints of engine async with replicas 2" run bfs --data snap --source 1 --workers 2 --topology ps --replicas 2 --engine async --checkpoint there
-refused 2 "gcn has no --replicas 2" run gcn --data joined --features rows --split split --workers 2 --topology ps --replicas 2
 head -n 20 rows >tiny
 head -n 20 split >tiny.split
 head -n 200 rows >short

@@ -42,6 +42,14 @@ awk 'BEGIN { srand(2); for (u = 0; u < 3000; u++) for (i = u % 11; i < 400; i +=
     print 10000 + u, 20000 + int(u / 8) + i, 3 + sin(u) + cos(i) + rand() - 0.5 }' >rated
 awk 'BEGIN { for (k = 0; k < 4000; k++) print k, (k + 1) % 4000; for (k = 4000; k < 4100; k++) print k, k + 1 - 7 * (k % 10 == 0) }' >ring
 works ring graph run strong --data ring --quiet
+awk 'BEGIN { srand(5); for (v = 0; v < 1200; v++) {
+        printf "%d", 7 + v % 3 >"rows"
+        for (f = 1; f <= 60; f++) if (rand() < (f % 3 == v % 3 ? 0.3 : 0.1)) printf " %d:1", f >"rows"
+        print "" >"rows"
+        print v < 300 ? "train" : v < 400 ? "val" : "test" >"split"
+        for (k = 0; k < 4; k++) { u = int(1200 * rand()); if (u % 3 == v % 3 || rand() < 0.05) print v, u >"joined" } } }'
+taught="gcn --data joined --features rows --split split --reduce exact --supersteps 400"
+works taught graph run $taught --quiet
 solved="als --data rated --components 2 --l2 0.02 --tolerance 1e-8 --supersteps 100000"
 works solved graph run $solved --quiet
 
@@ -77,7 +85,7 @@ n=0 died=0
 while [ $n -lt "$runs" ]; do
     n=$((n + 1))
     # shellcheck disable=SC2086
-    case $((n % 14)) in
+    case $((n % 15)) in
     1) one $n ranks.out cmp $ranks --reduce exact ;;
     2)
         one $n ways.out cmp sssp --data path --source 0 --partition random --checkpoint kept --checkpoint-every 1000
@@ -91,9 +99,10 @@ while [ $n -lt "$runs" ]; do
     7) one $n seen.out cmp $seen --tolerance 0 --supersteps 300 ;;
     8) one $n guess.out near $seen --tolerance 1e-13 --engine async --scope edge --order priority ;;
     10) one $n ring.out cmp strong --data ring --partition random ;;
+    11) one $n taught.out cmp $taught ;;
     12) one $n colors.out cmp coloring --data path ;;
     13) one $n cores.out cmp kcore --data path ;;
-    11) one $n groups.out cmp labels --data path --supersteps 1000 ;;
+    14) one $n groups.out cmp labels --data path --supersteps 1000 ;;
     9)
         one $n solved.out cmp $solved --checkpoint kept --checkpoint-every 100
         [ ! -d kept ] || works rest graph run $solved --resume kept --quiet

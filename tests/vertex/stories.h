@@ -16,12 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/random.h"
 #include "comm/comm.h"
 #include "named.h"
 #include "table/mortal.h"
 #include "vertex/als.h"
+#include "vertex/gcn.h"
 #include "vertex/vertex.h"
 
 enum { N = 60, M = 170, USERS = 35, RANKS_MAX = 7, ENOUGH = 3000 }; /* supersteps: all runs end sooner by themselves */
@@ -46,6 +48,7 @@ typedef struct story {
     bool                 reaps, reaps_again, over; /* under mutex */
     atomic_bool          reaped;                   /* the victim is dead */
     const pli_vertex_named *itself; /* it runs itself; NULL: by an engine */
+    void (*release)(void **own);    /* of choice.own; NULL: it has none   */
     pli_event_sink       sink;      /* of a program that runs itself       */
     _Atomic int64_t      spins;
     atomic_int           ended;
@@ -464,13 +467,42 @@ static inline void prepare_als(story *s) {
     const pli_vertex_asked asked = { .components = 3, .l2 = 0.1 }; /* a value has 4 floats */
     plait_error            err;
     s->choice.tolerance = 1e-3;
+    s->release = pli_als_release;
     if (pli_als_prepare(&asked, &s->choice, &err) < 0) fail_msg("%s", err.text);
+}
+
+/* Rows of features whose label is mostly told by them; a third of them trains. */
+static inline void prepare_gcn(story *s) {
+    pli_random       random = pli_random_at(s->seed, PLI_RANDOM_DATA, 8, 0);
+    char             rows[40] = "/tmp/plait_rows_XXXXXX", split[40] = "/tmp/plait_split_XXXXXX";
+    FILE            *row = fdopen(mkstemp(rows), "w"), *word = fdopen(mkstemp(split), "w");
+    pli_vertex_asked asked = { .features = rows, .split = split };
+    plait_error      err;
+    assert_true(row != NULL && word != NULL);
+    for (int v = 0; v < N; v++) {
+        fprintf(row, "%d %d:1", v % 3, 1 + v % 3);
+        for (int f = 4; f < 12; f++)
+            if (pli_random_below(&random, 2) == 0) fprintf(row, " %d:1", f);
+        fprintf(row, "\n");
+        fprintf(word, v % 3 == 0 ? "train\n" : "test\n");
+    }
+    fclose(row);
+    fclose(word);
+    s->choice.seed = s->seed;
+    const plait_status status = pli_gcn_prepare(&asked, &s->choice, &err);
+    unlink(rows);
+    unlink(split);
+    if (status < 0) fail_msg("%s", err.text);
+    s->release = pli_gcn_release;
+    s->exact = true; /* else the order of sums is in the bits */
+    s->limit = 1 + (int64_t)(s->seed % 4);
 }
 
 static inline void draw(story *s) {
     static const char *const programs[] = { "pagerank", "sssp", "bfs", "components", "summed", "halves", "mixed",
-                                            "core", "als", "strong", "strong" };
-    enum { PROGRAMS = sizeof programs / sizeof *programs, WHOLE_ROWS = 5 /* from "halves" on */, ITSELF = 9 };
+                                            "core", "als", "gcn", "gcn", "strong", "strong" };
+    enum { PROGRAMS = sizeof programs / sizeof *programs, WHOLE_ROWS = 5 /* from "halves" on */, ITSELF = 9,
+           ANY_CUT = 11 };
     static const char *const cuts[] = { "range", "random", "hdrf", "grid" };
     pli_random               r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 6, 0);
     plait_error              err;
@@ -478,7 +510,7 @@ static inline void draw(story *s) {
     pthread_cond_init(&s->told, NULL);
     const uint64_t program = pli_random_below(&r, PROGRAMS);
     s->program = programs[program];
-    s->cut_by = program >= WHOLE_ROWS && program < ITSELF ? "range" : cuts[pli_random_below(&r, 4)];
+    s->cut_by = program >= WHOLE_ROWS && program < ANY_CUT ? "range" : cuts[pli_random_below(&r, 4)];
     s->exact = pli_is(s->cut_by, "range") && pli_random_below(&r, 2) == 0;
     s->workers = 2 + (int32_t)pli_random_below(&r, 4);
     s->servers = pli_random_below(&r, 4) == 0 ? 2 : 0;
@@ -496,13 +528,14 @@ static inline void draw(story *s) {
     const bool sourced = pli_is(s->program, "sssp") || pli_is(s->program, "bfs");
     s->choice = (pli_vertex_choice){ s->edges, sourced ? 0 : -1, 0.85, s->engine != NULL ? 1e-12 : 1e-6, 0, NULL };
     if (pli_is(s->program, "als")) prepare_als(s);
+    if (pli_is(s->program, "gcn")) prepare_gcn(s);
     s->of = program_of(s);
     if (plait_vertex_cut_create(s->edges, s->of.near, s->cut_by, s->workers, &s->cut, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 static inline void free_story(story *s) {
-    if (s->choice.own != NULL) pli_als_release(&s->choice.own);
+    if (s->release != NULL) s->release(&s->choice.own);
     plait_vertex_cut_destroy(&s->cut);
     plait_edges_destroy(&s->edges);
     free(s);
