@@ -199,6 +199,9 @@ struct plait_training {
     pli_loop *loop; /* while a batch loop runs */
     pli_keep *keep; /* NULL: the run writes no checkpoints */
     pli_solver_keeps solver_keeps; /* all NULL: checkpoints hold what the learner says */
+    const pli_kept *handed;  /* [n_handed] what pli_resume_has and the like find instead of a checkpoint's arrays: those
+                              * that others hand to a worker that comes (solve/turnover.h) */
+    int32_t         n_handed;
     pli_row_values *row_values; /* NULL: the learner keeps no values for each row */
     int64_t   best_epoch; /* by validation loss, from 0 */
     double    best_loss;

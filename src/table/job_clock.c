@@ -297,12 +297,14 @@ static plait_status leave_own(plait_job *job, plait_error *err) {
     return status;
 }
 
-/* With replicas: the clock is the worker's last one, and the others hold its items from the next one on. */
+/* With replicas: the clock is the worker's last one, and the others hold its items from the next one on. What its
+ * filters have kept back goes along, and nothing is kept back of the clock itself. */
 static plait_status leave_with_clock(plait_job *job, plait_error *err) {
     if (!pli_job_may_go(job, err)) return PLAIT_EREFUSED;
-    job->client.leaving = true;
+    PLI_TRY(pli_job_take_back(job, err));
+    job->client.leaving = job->client.lossless = true;
     const plait_status status = begin_clock(job, true);
-    job->client.leaving = false;
+    job->client.leaving = job->client.lossless = false;
     return status == PLAIT_OK ? pli_job_has_left(job, err) : status;
 }
 

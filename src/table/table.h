@@ -163,7 +163,6 @@ struct plait_job {
     bool            agreed_carries; /* all workers have them, and they carry the job's collectives, too */
     pli_bucket     *bucket; /* the buckets of sums, in the order in which they go: topology/buckets.c */
     int32_t         captures; /* how many have begun and not ended: state.c                */
-    uint64_t        snaps;  /* how many snapshots were begun: state.c                       */
 };
 
 /* Where a table lies in a larger one, of which groups have a piece each: its first row and column there, and the
@@ -303,10 +302,17 @@ plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
  *  EINVAL it has more than one part, or none, with replicas. */
 plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err);
 /** copies/job_roster.c, if servers have replicas (roster.h). may_go: may a worker leave? else EREFUSED in err.
- *  has_left: its last clock has ended. join: as plait_job_join; from INT64_MAX: waits for the job's end. */
+ *  take_back: what filters have kept back is to go with the clock at hand. has_left: its last clock has ended. join: as
+ *  plait_job_join; from INT64_MAX: waits for the job's end. */
 bool         pli_job_may_go(const plait_job *job, plait_error *err);
+plait_status pli_job_take_back(plait_job *job, plait_error *err);
 plait_status pli_job_has_left(plait_job *job, plait_error *err);
 plait_status pli_job_join(plait_job *job, int64_t from, plait_error *err);
+/** Is the worker away in this worker's clock? How many are? Did anybody come or leave at the end of the last clock? The
+ *  same on all workers that are in, at the same clock. */
+bool         pli_job_is_away(const plait_job *job, int32_t worker);
+int32_t      pli_job_away(const plait_job *job);
+bool         pli_job_roster_changed(const plait_job *job);
 /** Sends what was added since in a dead worker's stead, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);
 /** The job's collectives, by the first server or, where tables are summed, by the steps of their sums: the gather of

@@ -4,6 +4,7 @@
  * The table is ruled by adam and summed exactly, and what an item adds depends on what it reads: so its bits at the end
  * are those of a run with a fixed number of workers only if every clock had every item once. Each job on threads is
  * judged a second time by the audit. As `test_table_elastic sim` it runs the simulated job. */
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -281,6 +282,112 @@ static void test_any_come_and_go(void **unused) {
     }
 }
 
+/* --- what filters keep back ---------------------------------------------------------------------------------------- */
+
+enum { LEDGER_ROWS = 40, LEDGER_CLOCKS = 24, VISITORS = 3, EXAMPLES = 8 };
+
+/* What each visitor has added, by its own book. */
+typedef struct ledger {
+    const char *filter;
+    double      added[VISITORS + 2][LEDGER_ROWS], table[LEDGER_ROWS];
+    bool        kept_back; /* worker 0 has seen less in the table than was added by then */
+} ledger;
+
+static plait_status add_by_book(plait_table *table, ledger *book, int32_t me, int64_t clock) {
+    float delta[LEDGER_ROWS];
+    for (int32_t r = 0; r < LEDGER_ROWS; r++) {
+        pli_random n = pli_random_at((uint64_t)r, PLI_RANDOM_SCHEDULE, (uint64_t)clock, (uint64_t)me);
+        delta[r] = (float)pli_random_below(&n, 64);
+        book->added[me][r] += (double)delta[r];
+    }
+    return plait_table_inc_range(table, 0, LEDGER_ROWS, delta, 1);
+}
+
+static double sum_of(const double *of) {
+    double sum = 0;
+    for (int32_t r = 0; r < LEDGER_ROWS; r++) sum += of[r];
+    return sum;
+}
+
+/* Steps of sgd at the rate of EXAMPLES, and in each clock there are so many: the table is less what was added. Workers 0
+ * and 1 add zeros; they read. The visitors come, go and come again, and are all away at the end. */
+static plait_status visit_by_book(plait_job *job, plait_table *table, ledger *book) {
+    static const int64_t stays[VISITORS][4] = { { 2, 7, 10, 15 }, { 3, 9, 11, 20 }, { 2, 20, -1, -1 } };
+    const int32_t        me = plait_comm_rank(plait_job_comm(job));
+    for (int i = 0; me >= 2 && i < 4 && stays[me - 2][i] >= 0; i += 2) {
+        PLI_TRY(plait_job_join(job, stays[me - 2][i]));
+        for (bool in = true; in;) {
+            in = plait_job_clock_now(job) < stays[me - 2][i + 1];
+            PLI_TRY(add_by_book(table, book, me, plait_job_clock_now(job)));
+            PLI_TRY(in ? plait_job_clock(job) : plait_job_leave(job));
+        }
+    }
+    while (me < 2 && plait_job_clock_now(job) < LEDGER_CLOCKS) {
+        float values[LEDGER_ROWS];
+        PLI_TRY(plait_table_get_range(table, 0, LEDGER_ROWS, values));
+        for (int32_t r = 0; me == 0 && r < LEDGER_ROWS; r++) book->table[r] = -(double)values[r];
+        memset(values, 0, sizeof values);
+        if (me == 0) PLI_TRY(plait_table_inc_range(table, 0, LEDGER_ROWS, values, EXAMPLES - (plait_job_present(job) - 2)));
+        PLI_TRY(plait_job_clock(job));
+        double all = 0;
+        for (int32_t w = 2; me == 0 && plait_job_clock_now(job) == 6 && w < VISITORS + 2; w++) all += sum_of(book->added[w]);
+        book->kept_back = book->kept_back || (me == 0 && sum_of(book->table) < 0.7 * all);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status keep_book(plait_comm *comm, void *user) {
+    ledger          *book = user;
+    plait_job_opts   opts;
+    plait_job       *job;
+    plait_table     *table;
+    plait_table_opts t;
+    plait_job_opts_init(&opts);
+    opts.topology = "ps";
+    opts.replicas = 2;
+    opts.slots = VISITORS;
+    PLI_TRY(plait_job_create(comm, &opts, &job));
+    plait_table_opts_init(&t);
+    t.name = "w";
+    t.rows = LEDGER_ROWS;
+    t.cols = 1;
+    t.filter = book->filter;
+    t.rule.name = "sgd";
+    t.rule.learning_rate = EXAMPLES;
+    PLI_TRY(plait_table_create(job, &t, &table));
+    PLI_TRY(visit_by_book(job, table, book));
+    return plait_job_destroy(&job);
+}
+
+/* Nothing is lost by leaving in good order: once all who have added are away, the table has what their books say. */
+static void test_who_leaves_keeps_nothing_back(void **unused) {
+    static const struct {
+        const char *filter;
+        double      within;
+        bool        keeps_back;
+    } cases[] = { { "topk:0.1", 0, true }, { "randk:0.1", 0, true }, { "onebit", 0.01, false },
+                  { "key-cache,zstd", 0, false } };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static ledger   book;
+        plait_comm_opts opts;
+        plait_error     err = { 0 };
+        plait_comm_opts_init(&opts);
+        opts.workers = VISITORS + 2;
+        opts.threads = 1;
+        memset(&book, 0, sizeof book);
+        book.filter = cases[i].filter;
+        if (plait_comm_run(&opts, keep_book, &book, &err) < 0) fail_msg("%s: %s", book.filter, err.text);
+        assert_true(book.kept_back || !cases[i].keeps_back);
+        for (int32_t r = 0; r < LEDGER_ROWS; r++) {
+            double added = 0;
+            for (int32_t w = 2; w < VISITORS + 2; w++) added += book.added[w][r];
+            if (fabs(book.table[r] - added) > cases[i].within)
+                fail_msg("%s: row %d has %g, %g were added", book.filter, (int)r, book.table[r], added);
+        }
+    }
+}
+
 static plait_status leave_under(plait_comm *comm, void *user) {
     plait_job_opts   opts;
     plait_job       *job;
@@ -378,6 +485,7 @@ int main(int argc, char **argv) {
                                           cmocka_unit_test(test_a_worker_with_shards_leaves),
                                           cmocka_unit_test(test_a_long_clock_is_no_deadlock),
                                           cmocka_unit_test(test_any_come_and_go),
+                                          cmocka_unit_test(test_who_leaves_keeps_nothing_back),
                                           cmocka_unit_test(test_what_does_not_hold_is_refused_by_name) };
     const struct CMUnitTest sim[] = { cmocka_unit_test(test_sixty_then_seventy_then_sixty) };
     return argc > 1 && strcmp(argv[1], "sim") == 0 ? cmocka_run_group_tests(sim, NULL, NULL)

@@ -82,7 +82,8 @@ static plait_status drop(pli_keep *k) {
     PLI_TRY(give_up(k));
     if (pli_comm_leads(run->comm))
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
-                "the checkpoint of clock %lld is given up, since a rank has died meanwhile; another follows",
+                "the checkpoint of clock %lld is given up, since ranks have died, come or gone meanwhile; another "
+                "follows",
                 (long long)k->clock);
     return PLAIT_OK;
 }
@@ -274,6 +275,48 @@ plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *st
 
 plait_status pli_keep_epoch(pli_run *run, int64_t epoch, bool *stop_out) {
     return run->keep != NULL ? pli_keep_clock(run, epoch, 0, stop_out) : pli_run_hear(run, stop_out);
+}
+
+/* --- workers come and go ------------------------------------------------------------------------------------------ */
+
+void pli_keep_tell(const pli_run *run, pli_keep_note *note_out) {
+    const pli_keep *k = run->keep;
+    if (k == NULL) return;
+    *note_out = (pli_keep_note){ .phase = k->phase,
+                                 .lead = k->lead,
+                                 .absent = k->absent,
+                                 .redo = k->redo,
+                                 .next_ask = k->next_ask,
+                                 .seen_clock = k->seen_clock,
+                                 .clock = k->clock,
+                                 .last = k->last,
+                                 .due_in_ns = (int64_t)(k->due_ns - pli_comm_now(run->comm)),
+                                 .clock_ns = k->clock_ns };
+    snprintf(note_out->folder, sizeof note_out->folder, "%s", k->folder);
+}
+
+void pli_keep_take(pli_run *run, const pli_keep_note *note) {
+    pli_keep *k = run->keep;
+    if (k == NULL) return;
+    k->phase = (pli_keep_phase)note->phase;
+    k->lead = (int32_t)note->lead;
+    k->absent = (int32_t)note->absent;
+    k->redo = note->redo != 0;
+    k->next_ask = note->next_ask;
+    k->seen_clock = note->seen_clock;
+    k->clock = note->clock;
+    k->last = note->last;
+    k->clock_ns = note->clock_ns;
+    k->asked_ns = pli_comm_now(run->comm);
+    k->asked_clock = run->clocks_done;
+    k->due_ns = k->asked_ns + (uint64_t)note->due_in_ns;
+    snprintf(k->folder, sizeof k->folder, "%s", note->folder);
+}
+
+plait_status pli_keep_part(pli_run *run) {
+    pli_keep *k = run->keep;
+    if (k == NULL || k->phase == PLI_KEEP_IDLE) return PLAIT_OK;
+    return k->phase == PLI_KEEP_COMMITTING ? settle(k) : drop(k);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */

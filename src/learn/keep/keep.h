@@ -20,6 +20,9 @@
  * lead looks whether the manifest is there, which makes the checkpoint complete. So nobody waits for the dead, and what
  * one of them may still write is in a folder that the others have left.
  *
+ * Workers that come and go do so between two checkpoints: one that is under way is completed or dropped first, and who
+ * comes is told where the others stand (pli_keep_part).
+ *
  * A checkpoint that cannot be written does not end the run: all drop it at the same ask, the worker that failed says
  * why, and the next checkpoint comes when it is due. Before the training, the run checks that checkpoints can be
  * written there at all (keep_room.c). */
@@ -92,6 +95,20 @@ plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *st
 plait_status pli_keep_epoch(pli_run *run, int64_t epoch, bool *stop_out);
 /** Training is over, or tables are to be dropped: completes the checkpoint under way. Collective over the workers. */
 plait_status pli_keep_settle(pli_run *run);
+
+/* Workers come and go (solve/turnover.h). */
+
+/* Where checkpoints stand, as one worker tells it to one that comes. */
+typedef struct pli_keep_note {
+    int64_t phase, lead, absent, redo, next_ask, seen_clock, clock, last, due_in_ns;
+    double  clock_ns;
+    char    folder[PLI_CHECKPOINT_FOLDER];
+} pli_keep_note;
+void pli_keep_tell(const pli_run *run, pli_keep_note *note_out);
+void pli_keep_take(pli_run *run, const pli_keep_note *note);
+/** Before some leave, and when some have come and have taken the note: completes the checkpoint under way if all its
+ *  parts are there; else drops it, and another follows at once. Collective over those who are in. */
+plait_status pli_keep_part(pli_run *run);
 /** The run's tables are others now; no checkpoint is under way. */
 void         pli_keep_tables(pli_run *run);
 /** The clock of the last complete checkpoint; -1: none. *failed_out: why the last one that was due was not written;

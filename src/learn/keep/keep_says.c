@@ -36,6 +36,14 @@ plait_status pli_keep_options(const pli_run *run, pli_text *text) {
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run") : PLAIT_OK;
 }
 
+/* Which workers are in. A resumed run goes on by its own plan, so it does not ask. */
+static void add_who_is_in(const pli_run *run, pli_text *text) {
+    pli_json_list(text, "in");
+    for (int32_t w = 0; w < plait_comm_workers(run->comm); w++)
+        if (!pli_comm_is_absent(run->comm, w)) pli_json_i64(text, NULL, w);
+    pli_json_list_end(text);
+}
+
 /* Sums are written as cells: their bits do not depend on who had which rows, and the resumed run adds to them exactly.
  */
 plait_status pli_keep_describe(const pli_run *run, int64_t epoch, int64_t clock, const pli_total *progressive,
@@ -55,6 +63,7 @@ plait_status pli_keep_describe(const pli_run *run, int64_t epoch, int64_t clock,
     pli_json_i64(text, "epoch_clock", clock + 1);
     pli_json_i64(text, "epochs_done", run->epochs_done);
     pli_json_i64(text, "workers", plait_comm_workers(comm));
+    if (run->opts->slots > 0) add_who_is_in(run, text);
     pli_json_text(text, "topology", run->topology);
     pli_json_text(text, "transport", plait_comm_transport(comm));
     pli_json_i64(text, "layout", run->layout);

@@ -65,10 +65,12 @@ typedef struct giving {
     plait_error    *err;
 } giving;
 
-/* A spare gets none while those live who update: what it keeps would travel only when it has taken over. */
+/* A spare gets none while those live who update: what it keeps would travel only when it has taken over. Nor does a
+ * worker that is away at first, which may never come. */
 static bool is_mine(const plait_table *table, int32_t worker) {
     const plait_job *job = table->job;
-    const int32_t    workers = job->layout.workers, spares = job->layout.spares, home = worker % (workers - spares);
+    const int32_t    workers = job->layout.workers, spares = job->layout.spares;
+    const int32_t    home = worker % (workers - spares - job->layout.slots);
     return pli_heir_of(pli_job_absentees(job), workers, spares, home, (uint64_t)worker) == pli_job_me(job);
 }
 

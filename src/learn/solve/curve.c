@@ -42,7 +42,35 @@ plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int6
     return PLAIT_OK;
 }
 
-static double sent(const pli_run *run) { return (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes); }
+static double sent(const pli_run *run) {
+    return (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes) + run->curve->carried;
+}
+
+int64_t pli_curve_marks(const pli_run *run) { return run->curve != NULL ? run->curve->points + 1 : 0; }
+
+void pli_curve_give(pli_run *run, double *bytes) {
+    pli_curve *c = run->curve;
+    if (c == NULL) return;
+    const double all = sent(run);
+    for (int64_t i = 0; i <= c->points; i++) {
+        bytes[i] = i < c->next ? c->bytes[i] : all;
+        if (i < c->next) c->bytes[i] = 0;
+    }
+    c->carried -= all;
+}
+
+void pli_curve_get(pli_run *run, const double *bytes) {
+    pli_curve *c = run->curve;
+    if (c == NULL) return;
+    for (int64_t i = 0; i < c->next; i++) c->bytes[i] += bytes[i];
+    c->carried += bytes[c->points];
+}
+
+void pli_curve_skip(pli_run *run) {
+    pli_curve *c = run->curve;
+    if (c == NULL) return;
+    while (c->next < c->points && c->mark[c->next] < run->clocks_done) c->bytes[c->next++] = sent(run);
+}
 
 bool pli_curve_due(pli_run *run) {
     pli_curve *c = run->curve;
@@ -116,7 +144,7 @@ plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
                                       pli_comm_lead(run->comm));
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, c->bytes, c->points + 1, PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = measure_all(run, copy, sums);
-    if (pli_comm_absent(run->comm) > 0) reported = false; /* copies, or parts of sums, were lost with a worker */
+    if (pli_comm_absent(run->comm) > pli_job_away(run->job)) reported = false; /* copies, or parts of sums, were lost with a worker */
     if (status == PLAIT_OK && reported && run->opts->point != NULL) tell(run, sums, report);
     pli_free(copy);
     pli_free(sums);

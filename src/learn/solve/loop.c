@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "learn/keep/keep.h"
-#include "learn/solve/scale_plan.h"
+#include "learn/solve/turnover.h"
 #include "table/table.h"
 
 /* --- a clock ------------------------------------------------------------------------------------------------- */
@@ -85,20 +85,11 @@ static plait_status count(pli_loop *loop, int64_t epoch, const pli_sums *sums) {
     return PLAIT_OK;
 }
 
-/* How many workers are in at least. */
-static int32_t least_of(const pli_run *run) { return plait_comm_workers(run->comm) - run->opts->slots; }
-
-/* Is this the worker's last clock, for a while? Behind the last one of the run all are in. */
-static bool leaves(const pli_run *run) {
-    const int64_t next = run->clocks_done + 1;
-    return run->opts->slots > 0 && next < run->clocks * run->epochs &&
-           plait_comm_rank(run->comm) >= pli_scale_at(run->opts->scale, least_of(run), next);
-}
-
 /* Ends the clock. If others have died in it, the worker computes their batch, too. */
 static plait_status end_together(pli_loop *loop, int64_t epoch, int64_t clock) {
     plait_status status;
-    loop->away = leaves(loop->run);
+    loop->away = pli_turnover_leaves(loop->run, plait_comm_rank(loop->run->comm));
+    if (loop->away) PLI_TRY(pli_turnover_give(loop));
     while ((status = (loop->away ? plait_job_leave : plait_job_clock)(loop->run->job)) == PLAIT_STAND_IN) {
         pli_sums sums;
         PLI_TRY(fetch(loop, epoch, clock, true));
@@ -132,24 +123,6 @@ static void look_on(pli_loop *loop, int64_t clock) {
     else loop->meter.waits = pli_stream_waits(loop->batches, pli_meter_rest_ms(&loop->meter));
 }
 
-/* Waits until the worker is in, at the end of clock *first_out of *epoch_out: what the others do behind that clock, it
- * does as well. PLAIT_END: they have ended. */
-static plait_status come(pli_loop *loop, int64_t *epoch_out, int64_t *first_out) {
-    pli_run      *run = loop->run;
-    const int64_t from = pli_scale_next(run->opts->scale, least_of(run), plait_comm_rank(run->comm),
-                                        run->clocks_done + 1, run->clocks * run->epochs);
-    const plait_status status = plait_job_join(run->job, from);
-    if (status != PLAIT_OK) return status;
-    const int64_t last = plait_job_clock_now(run->job) - 1;
-    *epoch_out = last / run->clocks;
-    *first_out = last % run->clocks;
-    run->epochs_done = *epoch_out;
-    run->clocks_done = last;
-    loop->away = loop->fetched = false;
-    loop->comes = true;
-    return PLAIT_OK;
-}
-
 /* Computes the clock, and ends it. */
 static plait_status clock_run(pli_loop *loop, int64_t epoch, int64_t clock, pli_sums *sums) {
     pli_run *run = loop->run;
@@ -168,11 +141,14 @@ static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
     for (int64_t clock = first; clock < run->clocks; clock++) {
         pli_sums sums = { 0 };
         uint64_t at = pli_comm_span_begin(run->comm);
-        if (!loop->comes) PLI_TRY(clock_run(loop, epoch, clock, &sums));
+        const bool came = loop->comes;
         loop->comes = false;
+        if (!came) PLI_TRY(pli_turnover_before(loop));
+        if (!came) PLI_TRY(clock_run(loop, epoch, clock, &sums));
         pli_run_phase(run, "clock", run->clocks_done, &at);
         run->clocks_done++;
         if (loop->away) return PLAIT_END;
+        PLI_TRY(pli_turnover_after(loop, came));
         pli_run_tell_lost(run);
         pli_pace_clock(run);
         pli_meter_tell(&loop->meter, &sums, epoch, clock, false);
@@ -215,14 +191,15 @@ static plait_status all_epochs(pli_loop *loop) {
     PLI_TRY(pli_pace_begin(run));
     pli_job_resume(run->job);
     const int64_t begin = run->resume != NULL ? run->resume->epoch : 0;
-    loop->away = plait_comm_rank(run->comm) >= least_of(run);
+    loop->away = pli_job_is_away(run->job, plait_comm_rank(run->comm));
+    PLI_TRY(pli_turnover_begin(loop));
     for (int64_t epoch = begin; epoch < run->epochs && !end; epoch++) {
         if (epoch > 0) run->lanes = 0; /* only the first one can be in the files' order */
         uint64_t     at = pli_comm_span_begin(run->comm);
         int64_t      first = run->resume != NULL && epoch == begin ? run->resume->epoch_clock : 0;
         plait_status status;
         do {
-            if (loop->away && (status = come(loop, &epoch, &first)) != PLAIT_OK) return status;
+            if (loop->away && (status = pli_turnover_come(loop, &epoch, &first)) != PLAIT_OK) return status;
             status = epoch_run(loop, epoch, first);
             if (status < 0) return status;
         } while (loop->away);
@@ -316,6 +293,7 @@ static void end(pli_loop *loop) {
     if (loop->steps->end != NULL) loop->steps->end(run);
     run->kept = pli_keep_last(run, &run->unkept);
     pli_keep_end(run);
+    pli_turnover_end(loop);
     pli_balance_end(&loop->balance);
     pli_heir_end(&loop->heir);
     pli_batches_destroy(&loop->batches);

@@ -31,6 +31,7 @@ struct pli_curve {
     double        *seconds, *bytes; /* [points], [points + 1]: the last one at the end */
     unsigned char *weights;      /* [points, values], on the reporting worker         */
     bool          *taken;        /* [points] is the copy there?                       */
+    double         carried;      /* bytes that others have sent and given to this worker, less those that it gave away */
     bool           due;          /* the copy of point next - 1 is still to be taken   */
 };
 
@@ -41,6 +42,13 @@ bool         pli_curve_due(pli_run *run);
 /** Is the curve still waiting for them? */
 static inline bool pli_curve_waits(const pli_run *run) { return run->curve != NULL && run->curve->due; }
 void         pli_curve_keep(pli_run *run, const void *weights);
+/** A worker leaves: it gives the bytes that it has sent by each mark [pli_curve_marks], and by now, to one that stays.
+ *  Both have passed the same marks. */
+int64_t      pli_curve_marks(const pli_run *run);
+void         pli_curve_give(pli_run *run, double *bytes);
+void         pli_curve_get(pli_run *run, const double *bytes);
+/** A worker has come: passes over the points that it has missed. */
+void         pli_curve_skip(pli_run *run);
 /** Training is over: notes the bytes sent. */
 void         pli_curve_end(pli_run *run);
 /** Judges the copies and tells the caller each point; the last point is the solution, from its report. Collective over

@@ -110,6 +110,7 @@ plait_status pli_fit_restore(pli_run *run) {
     pli_solution *best = &fit->best;
     const int64_t k = fit->goal.columns;
     int64_t       rows = 0;
+    pli_solution_free(best); /* of a worker that has come again */
     if (pli_resume_has(run, BEST_VALUES, &rows)) return restore_flat(run, best);
     if (!pli_resume_has(run, BEST, &rows)) return PLAIT_OK;
     const bool keyed = pli_resume_has(run, BEST_KEYS, NULL);

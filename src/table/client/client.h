@@ -81,6 +81,7 @@ typedef struct pli_client {
     uint8_t   *away;     /* [workers]: takes no clock in this worker's clock (roster.h) */
     uint8_t   *heard;    /* [workers]: PLI_LOG_HERE .., as the first server says of the next clock */
     bool       leaving;  /* the clock that ends is its last one, for a while */
+    bool       changed;  /* at the end of its last clock somebody came, or left */
     _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */
     int32_t    views;       /* how many deaths the servers were told of        */
     int64_t    complete; /* the highest version heard of a table whose updates are applied at clocks */

@@ -68,6 +68,7 @@ plait_status pli_client_follow_roster(pli_client *client, uint64_t now_ns, pli_o
         come = come || !away;
         client->away[w] = client->replaced[w] = client->next[w] = away;
     }
+    client->changed = changed;
     if (!changed) return PLAIT_OK;
     recount(client);
     client->left = client->away[client->rank] != 0;
@@ -99,6 +100,7 @@ plait_status pli_client_take_join(pli_client *client, uint64_t now_ns, const pli
     if (*over_out) return PLAIT_OK;
     client->barriers = met[0];
     client->left = false;
+    client->changed = true;
     memcpy(client->heard, pli_at_const(pli_msg_body(reply), sizeof met), workers);
     for (size_t w = 0; w < workers; w++) {
         client->away[w] = client->heard[w] == PLI_LOG_AWAY;

@@ -7,14 +7,13 @@
 #include "table/table.h"
 
 bool pli_job_may_go(const plait_job *job, plait_error *err) {
-    if (job->parts > 0 || job->agreed != NULL || job->client.n_used == 0 || job->client.filtered) {
+    if (job->parts > 0 || job->agreed != NULL || job->client.n_used == 0) {
         pli_fail(err, PLAIT_EREFUSED,
                  "plait_job_leave with %d replicas is refused %s; nearest is to continue with empty clocks",
                  job->layout.replicas,
-                 job->parts > 0             ? "where groups have tables: a group's members are fixed"
-                 : job->agreed != NULL      ? "under allreduce: its sums go on without the dead alone"
-                 : job->client.n_used == 0  ? "in a job without tables: it has no clocks on servers"
-                                            : "where tables have filters: what they keep back would be lost");
+                 job->parts > 0        ? "where groups have tables: a group's members are fixed"
+                 : job->agreed != NULL ? "under allreduce: its sums go on without the dead alone"
+                                       : "in a job without tables: it has no clocks on servers");
         return false;
     }
     for (int64_t i = 0; i < job->client.tables; i++) {
@@ -29,6 +28,18 @@ bool pli_job_may_go(const plait_job *job, plait_error *err) {
         return false;
     }
     return true;
+}
+
+plait_status pli_job_take_back(plait_job *job, plait_error *err) {
+    uint64_t     now_ns;
+    pli_out      out;
+    plait_status status = PLAIT_OK;
+    if (job->client.ending) return PLAIT_OK; /* the clock's end is sent; what it sends now is a dead one's */
+    pli_port_enter(job->client_port, &now_ns, &out);
+    for (int64_t i = 0; status >= 0 && i < job->client.tables; i++)
+        status = pli_client_take_back(job->client.table[i], err);
+    pli_port_leave(job->client_port, &out);
+    return status;
 }
 
 plait_status pli_job_has_left(plait_job *job, plait_error *err) {
@@ -116,6 +127,18 @@ plait_status plait_job_join(plait_job *job, int64_t from) {
     pli_comm_enter(job->comm, "plait_job_join");
     return pli_comm_leave(job->comm, join(job, from));
 }
+
+bool pli_job_is_away(const plait_job *job, int32_t worker) {
+    return job->client.away != NULL && job->client.away[worker] != 0;
+}
+
+int32_t pli_job_away(const plait_job *job) {
+    int32_t n = 0;
+    for (int32_t w = 0; w < job->layout.workers; w++) n += pli_job_is_away(job, w);
+    return n;
+}
+
+bool pli_job_roster_changed(const plait_job *job) { return job->client.changed; }
 
 int32_t plait_job_present(const plait_job *job) {
     int32_t n = 0;

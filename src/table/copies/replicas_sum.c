@@ -367,6 +367,7 @@ bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, bool told, pli_out 
     pli_replicas *c = server->replicas;
     plait_error why = { 0 };
     int32_t     workers = server->layout.workers;
+    pli_roster_begin_at(server, msg->head.clock);
     if (!is_sum(server, msg, &why)) {
         pli_out_fail(out, why.code, "log of rank %d: %s", msg->head.src, why.text);
         return false;

@@ -59,6 +59,8 @@ void pli_roster_close(pli_server *server);
 static inline bool pli_roster_counts(const pli_server *server) {
     return server->layout.slots > 0 && server->number == 0;
 }
+/** A server with clocks to count, but without a table, hears of the job's first clock by its first end. */
+void pli_roster_begin_at(pli_server *server, int64_t clock);
 /** What the SUM of clock says of a worker that has not died: is it away from the next clock on? */
 bool pli_roster_is_away_after(const pli_server *server, int32_t worker, int64_t clock);
 /** The SUM of clock says that the worker is away from the next clock on, or takes part from clock `from` on. */

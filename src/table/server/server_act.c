@@ -26,6 +26,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     int32_t           worker = msg->head.src;
     pli_peer         *peer = &server->peer[worker];
     pli_waiting_push *waits = NULL;
+    pli_roster_begin_at(server, msg->head.clock);
     if (msg->head.clock != peer->ended || server->clocks[worker] == PLAIT_LEFT) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d ended clock %lld, clock %lld was due", worker,
                      (long long)msg->head.clock, (long long)peer->ended);

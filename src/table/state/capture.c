@@ -36,6 +36,7 @@ struct pli_capture {
     int64_t             next_part, next_row; /* the next piece to ask for */
     piece              *ahead;               /* [PIECES_AHEAD], a ring: `flying` of them, from `oldest` on */
     int32_t             oldest, flying;
+    uint64_t            number; /* of the barrier that it begins behind: the same on all workers, and ascending */
     pli_snap          **snap; /* [n] of own copies */
     bool                released; /* servers know that everything was taken */
     bool                torn;     /* a server has not got the snapshot */
@@ -137,7 +138,7 @@ static plait_status snap_servers(pli_capture *c, plait_error *err) {
     plait_job   *job = c->job;
     pli_ticket   ticket;
     pli_exchange x;
-    uint64_t     number = ++job->snaps;
+    const uint64_t number = c->number;
     plait_status status = PLAIT_OK;
     pli_exchange_begin(&x, job, &ticket);
     for (int32_t s = 0; status >= 0 && s < job->layout.servers; s++) {
@@ -188,10 +189,11 @@ plait_status pli_capture_begin(plait_job *job, int32_t n, plait_table *const *ta
                                plait_error *err) {
     for (int32_t t = 0; t < n; t++) PLI_TRY(pli_state_check(tables[t], err));
     PLI_TRY(plait_job_barrier(job));
-    if (job->group != NULL && job->layout.replicas > 1) PLI_TRY(pli_job_meet(job)); /* so all know who is absent */
+    if ((job->group != NULL && job->layout.replicas > 1) || pli_job_away(job) > 0) PLI_TRY(pli_job_meet(job)); /* so all know who is absent */
     pli_capture *c = pli_calloc(1, sizeof *c);
     if (c == NULL) return no_memory(err);
     c->job = job;
+    c->number = job->client.barriers;
     job->captures++;
     pli_comm_enter(job->comm, "a capture of tables");
     plait_status status = pli_comm_leave(job->comm, begin(c, n, tables, err));
@@ -311,7 +313,7 @@ static bool takes_from(const pli_capture *c, int32_t server) {
 /* Everything was taken: the other replicas, from which nobody took the snapshot, need not keep it. */
 static plait_status release(pli_capture *c, plait_error *err) {
     plait_job           *job = c->job;
-    const pli_wire_taken taken = { .number = job->snaps };
+    const pli_wire_taken taken = { .number = c->number };
     plait_status         status = PLAIT_OK;
     uint64_t             now_ns;
     pli_out              out;

@@ -1,0 +1,266 @@
+/* What is handed over when workers come and go. See turnover.h. */
+#include "learn/solve/turnover.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "learn/keep/keep.h"
+#include "learn/solve/scale_plan.h"
+#include "table/table.h"
+
+/* --- the plan ----------------------------------------------------------------------------------------------------- */
+
+/* How many workers are in at least. */
+static int32_t least_of(const pli_run *run) { return plait_comm_workers(run->comm) - run->opts->slots; }
+
+static int64_t clocks_of(const pli_run *run) { return run->clocks * run->epochs; }
+
+bool pli_turnover_leaves(const pli_run *run, int32_t worker) {
+    const int64_t next = run->clocks_done + 1;
+    return run->opts->slots > 0 && next < clocks_of(run) &&
+           worker >= pli_scale_at(run->opts->scale, least_of(run), next);
+}
+
+plait_status pli_turnover_come(pli_loop *loop, int64_t *epoch_out, int64_t *first_out) {
+    pli_run      *run = loop->run;
+    const int64_t from = pli_scale_next(run->opts->scale, least_of(run), plait_comm_rank(run->comm),
+                                        run->clocks_done + 1, clocks_of(run));
+    const plait_status status = plait_job_join(run->job, from);
+    if (status != PLAIT_OK) return status;
+    const int64_t last = plait_job_clock_now(run->job) - 1;
+    *epoch_out = last / run->clocks;
+    *first_out = last % run->clocks;
+    run->epochs_done = *epoch_out;
+    run->clocks_done = last;
+    loop->away = loop->fetched = false;
+    loop->comes = true;
+    return PLAIT_OK;
+}
+
+/* --- who leaves --------------------------------------------------------------------------------------------------- */
+
+enum { TAG_LEFT = -1000003 };
+
+static bool is_in(const pli_run *run, int32_t worker) {
+    return !pli_job_is_away(run->job, worker) && !pli_comm_is_absent(run->comm, worker);
+}
+
+plait_status pli_turnover_before(pli_loop *loop) {
+    pli_run *run = loop->run;
+    bool     some = false;
+    if (run->opts->slots == 0) return PLAIT_OK;
+    loop->taker = -1;
+    for (int32_t w = plait_comm_workers(run->comm) - 1; w >= 0; w--) {
+        loop->leaves[w] = is_in(run, w) && pli_turnover_leaves(run, w);
+        some = some || loop->leaves[w];
+        if (is_in(run, w) && !loop->leaves[w]) loop->taker = w;
+    }
+    return some ? pli_keep_part(run) : PLAIT_OK;
+}
+
+/* What a leaver gives. */
+typedef struct parcel {
+    pli_total losses;
+    double    sent[]; /* see pli_curve_give */
+} parcel;
+
+static plait_status new_parcel(const pli_run *run, parcel **parcel_out, size_t *bytes_out) {
+    *bytes_out = sizeof(parcel) + (size_t)pli_curve_marks(run) * sizeof(double);
+    *parcel_out = pli_calloc(1, *bytes_out);
+    return *parcel_out != NULL
+               ? PLAIT_OK
+               : pli_fail(run->err, PLAIT_ENOMEM, "no memory for what a worker that leaves hands over");
+}
+
+plait_status pli_turnover_give(pli_loop *loop) {
+    pli_run *run = loop->run;
+    size_t   bytes;
+    parcel  *p;
+    PLI_TRY(new_parcel(run, &p, &bytes));
+    p->losses = run->progressive;
+    run->progressive = (pli_total){ 0 };
+    pli_curve_give(run, p->sent);
+    const plait_status status = pli_comm_send(run->comm, loop->taker, TAG_LEFT, p, bytes);
+    pli_free(p);
+    return status;
+}
+
+/* EPEER: the worker has died since, and what it gave is lost as if it had died before. */
+static plait_status take_from(pli_loop *loop, int32_t worker) {
+    pli_run *run = loop->run;
+    size_t   bytes, came = 0;
+    parcel  *p;
+    PLI_TRY(new_parcel(run, &p, &bytes));
+    plait_status status = pli_comm_recv(run->comm, worker, TAG_LEFT, p, bytes, &came, NULL);
+    if (status >= 0 && came == bytes) {
+        pli_total_merge(&run->progressive, &p->losses);
+        pli_curve_get(run, p->sent);
+    }
+    pli_free(p);
+    return status == PLAIT_EPEER ? PLAIT_OK : status;
+}
+
+static plait_status take_from_all(pli_loop *loop) {
+    const pli_run *run = loop->run;
+    for (int32_t w = 0; loop->taker == plait_comm_rank(run->comm) && w < plait_comm_workers(run->comm); w++)
+        if (loop->leaves[w] && pli_job_is_away(run->job, w)) PLI_TRY(take_from(loop, w));
+    return PLAIT_OK;
+}
+
+/* --- who comes ---------------------------------------------------------------------------------------------------- */
+
+/* What each brings. */
+typedef struct known {
+    uint64_t      was_in; /* 1: before the clock */
+    int64_t       best_epoch;
+    double        best_loss, validation_loss, validation_accuracy;
+    pli_keep_note keep;
+} known;
+
+/* An array in the bytes that are handed over; its data follow, and zeros up to the next eighth byte. */
+typedef struct array {
+    char     name[PLI_CHECKPOINT_NAME], type[8];
+    int64_t  rows, cols;
+    uint64_t bytes;
+} array;
+
+static uint64_t bytes_of(const pli_kept *kept) {
+    const int64_t width = strcmp(kept->type, "F32") == 0 ? 4 : 8;
+    return (uint64_t)(kept->rows * (kept->cols > 0 ? kept->cols : 1) * width);
+}
+
+/* Lays out what a newcomer needs: how many arrays, and these. */
+static plait_status lay_out(const pli_run *run, pli_text *out) {
+    const pli_learner_more *more = run->learner->more;
+    const char              zeros[8] = { 0 };
+    pli_kept                kept[PLI_KEPT];
+    const int64_t           n = more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
+    pli_text_add_bytes(out, &n, sizeof n);
+    for (int64_t i = 0; i < n; i++) {
+        array head = { .rows = kept[i].rows, .cols = kept[i].cols, .bytes = bytes_of(&kept[i]) };
+        snprintf(head.name, sizeof head.name, "%s", kept[i].name);
+        snprintf(head.type, sizeof head.type, "%s", kept[i].type);
+        pli_text_add_bytes(out, &head, sizeof head);
+        if (kept[i].data != NULL) pli_text_add_bytes(out, kept[i].data, (size_t)head.bytes);
+        else out->failed = true;
+        pli_text_add_bytes(out, zeros, (size_t)(pli_pad8(head.bytes) - head.bytes));
+    }
+    return out->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory for what a worker that joins is told") : PLAIT_OK;
+}
+
+/* Puts the arrays back as if they came from a checkpoint. */
+static plait_status put_back(pli_run *run, const unsigned char *from) {
+    const pli_learner_more *more = run->learner->more;
+    array                   head[PLI_KEPT];
+    pli_kept                kept[PLI_KEPT];
+    int64_t                 n;
+    memcpy(&n, from, sizeof n);
+    from += sizeof n;
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(&head[i], from, sizeof *head);
+        from += sizeof *head;
+        kept[i] = (pli_kept){ head[i].name, head[i].type, head[i].rows, head[i].cols, from };
+        from += pli_pad8(head[i].bytes);
+    }
+    if (n == 0 || more->restore == NULL) return PLAIT_OK;
+    run->handed = kept;
+    run->n_handed = (int32_t)n;
+    const plait_status status = more->restore(run);
+    run->handed = NULL;
+    run->n_handed = 0;
+    return status;
+}
+
+/* The lowest of those who were in before; -1: they have all died. */
+static int32_t find_knower(const pli_run *run, const known *all) {
+    for (int32_t w = 0; w < plait_comm_workers(run->comm); w++)
+        if (!pli_comm_is_absent(run->comm, w) && all[w].was_in != 0) return w;
+    return -1;
+}
+
+/* Hands the arrays to those who have come, if the knower lives: *done_out. */
+static plait_status hand_arrays(pli_run *run, bool came, int32_t knower, bool *done_out) {
+    const int32_t workers = plait_comm_workers(run->comm), me = plait_comm_rank(run->comm);
+    pli_text      mine = { 0 };
+    size_t       *sizes = pli_calloc((size_t)workers, sizeof *sizes);
+    void         *all = NULL;
+    plait_status  status = sizes != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
+    if (status >= 0 && me == knower) status = lay_out(run, &mine);
+    if (status >= 0) status = plait_comm_allgatherv(run->comm, mine.data, mine.length, sizes, &all);
+    *done_out = status >= 0 && sizes[knower] > 0;
+    size_t at = 0;
+    for (int32_t w = 0; status >= 0 && w < knower; w++) at += sizes[w];
+    if (*done_out && came) status = put_back(run, (const unsigned char *)all + at);
+    plait_comm_free(all);
+    pli_free(sizes);
+    pli_text_free(&mine);
+    return status;
+}
+
+/* All say what they know. *knower_out: whom newcomers follow; -1: everybody has just come. */
+static plait_status meet(pli_run *run, bool came, known *all, int32_t *knower_out) {
+    known mine;
+    memset(&mine, 0, sizeof mine);
+    mine.was_in = !came;
+    mine.best_epoch = run->best_epoch;
+    mine.best_loss = run->best_loss;
+    mine.validation_loss = run->validation_loss;
+    mine.validation_accuracy = run->validation_accuracy;
+    pli_keep_tell(run, &mine.keep);
+    PLI_TRY(plait_comm_allgather(run->comm, &mine, sizeof mine, all));
+    *knower_out = find_knower(run, all);
+    return PLAIT_OK;
+}
+
+static void take(pli_run *run, const known *from) {
+    run->best_epoch = from->best_epoch;
+    run->best_loss = from->best_loss;
+    run->validation_loss = from->validation_loss;
+    run->validation_accuracy = from->validation_accuracy;
+    pli_keep_take(run, &from->keep);
+}
+
+static bool some_came(const pli_run *run, const known *all) {
+    for (int32_t w = 0; w < plait_comm_workers(run->comm); w++)
+        if (!pli_comm_is_absent(run->comm, w) && all[w].was_in == 0) return true;
+    return false;
+}
+
+static plait_status hand_over(pli_run *run, bool came, known *all) {
+    int32_t knower = -1;
+    bool    done = false;
+    while (!done) { /* again if the one who knows has died meanwhile */
+        PLI_TRY(meet(run, came, all, &knower));
+        if (knower < 0)
+            return pli_fail(run->err, PLAIT_EPEER, "all workers that were in the run have died as others joined it");
+        if (!some_came(run, all)) return PLAIT_OK;
+        PLI_TRY(hand_arrays(run, came, knower, &done));
+    }
+    if (came) take(run, &all[knower]);
+    if (came) pli_curve_skip(run);
+    return pli_keep_part(run);
+}
+
+plait_status pli_turnover_after(pli_loop *loop, bool came) {
+    pli_run *run = loop->run;
+    if (run->opts->slots == 0 || !pli_job_roster_changed(run->job)) return PLAIT_OK;
+    if (!came) PLI_TRY(take_from_all(loop));
+    known *all = pli_calloc((size_t)plait_comm_workers(run->comm), sizeof *all);
+    if (all == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
+    const plait_status status = hand_over(run, came, all);
+    pli_free(all);
+    return status;
+}
+
+plait_status pli_turnover_begin(pli_loop *loop) {
+    const pli_run *run = loop->run;
+    if (run->opts->slots == 0) return PLAIT_OK;
+    loop->leaves = pli_calloc((size_t)plait_comm_workers(run->comm), sizeof *loop->leaves);
+    if (loop->leaves == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
+    return loop->away ? PLAIT_OK : plait_comm_barrier(run->comm);
+}
+
+void pli_turnover_end(pli_loop *loop) {
+    pli_free(loop->leaves);
+    loop->leaves = NULL;
+}
