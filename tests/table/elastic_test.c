@@ -282,7 +282,7 @@ static void test_any_come_and_go(void **unused) {
     }
 }
 
-/* --- what filters keep back ---------------------------------------------------------------------------------------- */
+/* --- what filters keep back --------------------------------------------------------------------------------------- */
 
 enum { LEDGER_ROWS = 40, LEDGER_CLOCKS = 24, VISITORS = 3, EXAMPLES = 8 };
 
@@ -290,7 +290,6 @@ enum { LEDGER_ROWS = 40, LEDGER_CLOCKS = 24, VISITORS = 3, EXAMPLES = 8 };
 typedef struct ledger {
     const char *filter;
     double      added[VISITORS + 2][LEDGER_ROWS], table[LEDGER_ROWS];
-    bool        kept_back; /* worker 0 has seen less in the table than was added by then */
 } ledger;
 
 static plait_status add_by_book(plait_table *table, ledger *book, int32_t me, int64_t clock) {
@@ -303,14 +302,8 @@ static plait_status add_by_book(plait_table *table, ledger *book, int32_t me, in
     return plait_table_inc_range(table, 0, LEDGER_ROWS, delta, 1);
 }
 
-static double sum_of(const double *of) {
-    double sum = 0;
-    for (int32_t r = 0; r < LEDGER_ROWS; r++) sum += of[r];
-    return sum;
-}
-
-/* Steps of sgd at the rate of EXAMPLES, and in each clock there are so many: the table is less what was added. Workers 0
- * and 1 add zeros; they read. The visitors come, go and come again, and are all away at the end. */
+/* Steps of sgd at the rate of EXAMPLES, and in each clock there are so many: the table is less what was added. Workers
+ * 0 and 1 add zeros; they read. The visitors come, go and come again, and are all away at the end. */
 static plait_status visit_by_book(plait_job *job, plait_table *table, ledger *book) {
     static const int64_t stays[VISITORS][4] = { { 2, 7, 10, 15 }, { 3, 9, 11, 20 }, { 2, 20, -1, -1 } };
     const int32_t        me = plait_comm_rank(plait_job_comm(job));
@@ -327,11 +320,9 @@ static plait_status visit_by_book(plait_job *job, plait_table *table, ledger *bo
         PLI_TRY(plait_table_get_range(table, 0, LEDGER_ROWS, values));
         for (int32_t r = 0; me == 0 && r < LEDGER_ROWS; r++) book->table[r] = -(double)values[r];
         memset(values, 0, sizeof values);
-        if (me == 0) PLI_TRY(plait_table_inc_range(table, 0, LEDGER_ROWS, values, EXAMPLES - (plait_job_present(job) - 2)));
+        const int64_t rest = EXAMPLES - (plait_job_present(job) - 2);
+        if (me == 0) PLI_TRY(plait_table_inc_range(table, 0, LEDGER_ROWS, values, rest));
         PLI_TRY(plait_job_clock(job));
-        double all = 0;
-        for (int32_t w = 2; me == 0 && plait_job_clock_now(job) == 6 && w < VISITORS + 2; w++) all += sum_of(book->added[w]);
-        book->kept_back = book->kept_back || (me == 0 && sum_of(book->table) < 0.7 * all);
     }
     return PLAIT_OK;
 }
@@ -364,9 +355,7 @@ static void test_who_leaves_keeps_nothing_back(void **unused) {
     static const struct {
         const char *filter;
         double      within;
-        bool        keeps_back;
-    } cases[] = { { "topk:0.1", 0, true }, { "randk:0.1", 0, true }, { "onebit", 0.01, false },
-                  { "key-cache,zstd", 0, false } };
+    } cases[] = { { "topk:0.1", 0 }, { "randk:0.1", 0 }, { "onebit", 0.01 }, { "key-cache,zstd", 0 } };
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static ledger   book;
@@ -378,7 +367,6 @@ static void test_who_leaves_keeps_nothing_back(void **unused) {
         memset(&book, 0, sizeof book);
         book.filter = cases[i].filter;
         if (plait_comm_run(&opts, keep_book, &book, &err) < 0) fail_msg("%s: %s", book.filter, err.text);
-        assert_true(book.kept_back || !cases[i].keeps_back);
         for (int32_t r = 0; r < LEDGER_ROWS; r++) {
             double added = 0;
             for (int32_t w = 2; w < VISITORS + 2; w++) added += book.added[w][r];

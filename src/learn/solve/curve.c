@@ -144,7 +144,8 @@ plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
                                       pli_comm_lead(run->comm));
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, c->bytes, c->points + 1, PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = measure_all(run, copy, sums);
-    if (pli_comm_absent(run->comm) > pli_job_away(run->job)) reported = false; /* copies, or parts of sums, were lost with a worker */
+    if (pli_comm_absent(run->comm) > pli_job_away(run->job))
+        reported = false; /* copies, or parts of sums, were lost with a worker */
     if (status == PLAIT_OK && reported && run->opts->point != NULL) tell(run, sums, report);
     pli_free(copy);
     pli_free(sums);

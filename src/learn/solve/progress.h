@@ -31,7 +31,7 @@ struct pli_curve {
     double        *seconds, *bytes; /* [points], [points + 1]: the last one at the end */
     unsigned char *weights;      /* [points, values], on the reporting worker         */
     bool          *taken;        /* [points] is the copy there?                       */
-    double         carried;      /* bytes that others have sent and given to this worker, less those that it gave away */
+    double         carried;      /* bytes sent that others have given to this worker, less those it gave */
     bool           due;          /* the copy of point next - 1 is still to be taken   */
 };
 

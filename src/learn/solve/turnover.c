@@ -184,7 +184,8 @@ static plait_status hand_arrays(pli_run *run, bool came, int32_t knower, bool *d
     pli_text      mine = { 0 };
     size_t       *sizes = pli_calloc((size_t)workers, sizeof *sizes);
     void         *all = NULL;
-    plait_status  status = sizes != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
+    plait_status  status = PLAIT_OK;
+    if (sizes == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
     if (status >= 0 && me == knower) status = lay_out(run, &mine);
     if (status >= 0) status = plait_comm_allgatherv(run->comm, mine.data, mine.length, sizes, &all);
     *done_out = status >= 0 && sizes[knower] > 0;

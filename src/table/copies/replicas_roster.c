@@ -35,7 +35,8 @@ void pli_roster_close(pli_server *server) {
 
 void pli_roster_begin_at(pli_server *server, int64_t clock) {
     const bool begun = server->first_clock > 0 || server->applied > 0 || server->slowest > 0;
-    if (!begun && clock > 0 && server->tables == 0 && pli_roster_counts(server)) (void)pli_server_begin_at(server, clock);
+    if (begun || clock <= 0 || server->tables > 0 || !pli_roster_counts(server)) return;
+    (void)pli_server_begin_at(server, clock);
 }
 
 bool pli_roster_is_parked(const pli_server *server, int32_t worker) {

@@ -189,7 +189,8 @@ plait_status pli_capture_begin(plait_job *job, int32_t n, plait_table *const *ta
                                plait_error *err) {
     for (int32_t t = 0; t < n; t++) PLI_TRY(pli_state_check(tables[t], err));
     PLI_TRY(plait_job_barrier(job));
-    if ((job->group != NULL && job->layout.replicas > 1) || pli_job_away(job) > 0) PLI_TRY(pli_job_meet(job)); /* so all know who is absent */
+    const bool some_may_lack = (job->group != NULL && job->layout.replicas > 1) || pli_job_away(job) > 0;
+    if (some_may_lack) PLI_TRY(pli_job_meet(job)); /* so all know who is absent */
     pli_capture *c = pli_calloc(1, sizeof *c);
     if (c == NULL) return no_memory(err);
     c->job = job;
