@@ -49,7 +49,7 @@ for scale in 1:4,30:2 5:4 13:3,14:4,15:3,16:2,41:4; do
     for more in "--curve 4" "--checkpoint kept --checkpoint-every 1" "--checkpoint kept --checkpoint-every 7"; do
         rm -rf kept
         # shellcheck disable=SC2086
-        works "judged" $judged --epochs 12 --patience 1 --workers 2:4 --scale $scale $more --out judged.model
+        works judged $judged --epochs 12 --patience 1 --workers 2:4 --scale $scale $more --out judged.model
         cmp early.model judged.model || fail "--scale $scale $more: other bits"
         same_figures early.out judged.out
     done
@@ -70,6 +70,16 @@ for scale in 1:3,30:2 20:4,35:3; do
     done
 done
 grep -q '"in":' kept/checkpoint-*/manifest.json || fail "a manifest does not say who was in"
+# Learners whose tables add, and that keep nothing of their own from clock to clock.
+for model in "bayes --batch 100" "kmeans --clusters 5 --batch 300 --epochs 3"; do
+    adds="train --data train.svm --model $model --topology ps --replicas 2 --reduce exact --blocks 140 --quiet"
+    # shellcheck disable=SC2086
+    works adds $adds --workers 2 --out adds.model
+    # shellcheck disable=SC2086
+    works moved $adds --workers 2:4 --scale 1:3,3:4,16:2,29:4 --out moved.model --events moved.events
+    cmp adds.model moved.model || fail "$model: other bits"
+    works proven audit moved.events
+done
 # Filters: what a worker that leaves has kept back goes with its last clock; the audit proves the rest.
 for filter in key-cache,zstd fixed8 topk:0.05 onebit; do
     # shellcheck disable=SC2086
