@@ -250,6 +250,34 @@ static void test_slopes_are_those_of_the_loss(void **state) {
         }
 }
 
+/* Z' of the only row that counts, out of its loss log Z' - z[own]. */
+static double sum_of(scene *s, bool sampled, int64_t own) { return exp(judge(s, sampled, NULL) + (double)s->z[0][own]); }
+
+static void test_the_mean_of_sampled_sums_is_the_whole_sum(void **state) {
+    (void)state;
+    for (int64_t wanted = 1; wanted < CLASSES; wanted += 7) {
+        const int64_t own = 2; /* of row 0 */
+        scene         s, all;
+        double        sum = 0, square = 0;
+        pli_draws    *d = draws_of(CLASSES, wanted, 33, NULL);
+        begin(&s, 1, true);
+        begin(&all, 1, false);
+        for (int64_t i = 0; i < ROWS; i++) s.weight[i] = all.weight[i] = i == 0;
+        for (int64_t clock = 0; clock < CLOCKS; clock++) {
+            draw(&s, d, clock);
+            const double z = sum_of(&s, true, own);
+            sum += z / CLOCKS;
+            square += z * z / CLOCKS;
+        }
+        const double whole = sum_of(&all, false, own), deviation = sqrt((square - sum * sum) / CLOCKS);
+        if (fabs(sum - whole) > 4 * deviation)
+            fail_msg("%lld drawn: Z is %g, the mean of Z' %g, deviation %g", (long long)wanted, whole, sum, deviation);
+        end(&s);
+        end(&all);
+        pli_draws_destroy(&d);
+    }
+}
+
 /* || mean over draws of the sampled slopes - whole slopes || / || whole slopes ||. */
 static double bias(int64_t wanted, int64_t clocks, const double *rows) {
     double     whole[ROWS][CLASSES], mean[ROWS][CLASSES] = { { 0 } }, one[ROWS][CLASSES], off = 0, size = 0;
@@ -325,6 +353,7 @@ int main(void) {
         cmocka_unit_test(test_frequent_classes_come_always_and_all_if_asked_for),
         cmocka_unit_test(test_a_draw_depends_on_seed_and_clock_alone),
         cmocka_unit_test(test_slopes_are_those_of_the_loss),
+        cmocka_unit_test(test_the_mean_of_sampled_sums_is_the_whole_sum),
         cmocka_unit_test(test_the_mean_of_sampled_slopes_nears_the_whole_ones),
         cmocka_unit_test(test_parts_have_their_own_candidates),
     };
