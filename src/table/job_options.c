@@ -105,7 +105,7 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     if (opts->aggregate != NULL && strcmp(opts->aggregate, "host") != 0)
         return pli_fail_unknown(err, "aggregation", opts->aggregate, &(const char *){ "host" }, 1);
     job->layout.aggregates = opts->aggregate != NULL;
-    if (opts->replicas < 0) return pli_fail(err, PLAIT_EINVAL, "%d replicas; expected 1 or 2", opts->replicas);
+    if (opts->replicas < 0) return pli_fail(err, PLAIT_EINVAL, "%d replicas; expected 1, 2 or 3", opts->replicas);
     job->layout.replicas = opts->replicas;
     PLI_TRY(pli_spares_check(opts->spares, workers, err));
     job->layout.spares = opts->spares;

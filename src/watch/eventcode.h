@@ -13,7 +13,7 @@ enum {
     PLI_LOG_SHARDS_MAX = 1 << 16,
     PLI_LOG_TEXT_MAX = 256,
     PLI_LOG_KEYS_MAX = 4096,
-    PLI_LOG_COPIES_MAX = 2,
+    PLI_LOG_COPIES_MAX = 3,
     PLI_LOG_PLACES_MAX = 64,
     PLI_LOG_GROUPS_MAX = 4096,
     PLI_LOG_WHOSE = 0 /* in place of a kind: says to which copy the following records belong */

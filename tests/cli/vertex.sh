@@ -303,7 +303,7 @@ refused 2 "strong has no use for --supersteps: what it has found before its end 
 refused 2 "--source 'x' is no id" run bfs --data snap --source x
 refused 2 "exact sums over a vertex cut" run pagerank --data snap --workers 2 --topology ps --partition hdrf --reduce exact
 refused 2 "its workers share the only copy" run pagerank --data snap --workers 2 --replicas 2
-refused 2 "there are two replicas at most" run pagerank --data snap --workers 3 --topology ps --replicas 3
+refused 2 "there are three replicas at most" run pagerank --data snap --workers 4 --topology ps --replicas 4
 refused 2 "replicas 2 with ssp:2 over ps is refused" run sssp --data snap --source 1 --workers 2 --topology ps --replicas 2 --consistency ssp:2
 refused 2 "checkpoints of engine async with replicas 2" run bfs --data snap --source 1 --workers 2 --topology ps --replicas 2 --engine async --checkpoint there
 head -n 20 rows >tiny

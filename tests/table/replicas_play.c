@@ -9,9 +9,10 @@ static bool play(world *w) {
     for (int64_t turn = 0; turn < 2000000; turn++) {
         int32_t over = 0;
         if (w->dies && direct_events(w->d) >= w->death_at) kill_rank(w, w->victim, w->suspects);
+        if (w->dies && w->fellow >= 0 && w->dead[w->victim] && direct_events(w->d) >= w->fellow_at) kill_fellow(w);
         if (w->dies && w->dies_again && w->dead[w->victim]) kill_another(w);
         if (w->dies && w->second_at >= 0 && direct_events(w->d) >= w->second_at &&
-            (!holds(w, w->second) || all_are_double(w)))
+            (!holds(w, w->second) || may_die(w, w->second)))
             kill_rank(w, w->second, w->suspects);
         for (int32_t k = 0; k < w->workers; k++)
             over += w->worker[k].state == DONE || w->worker[k].state == DEAD || w->zombie[k];
@@ -37,12 +38,12 @@ static bool play(world *w) {
     return false;
 }
 
-void run_schedule(world *w, uint64_t seed, bool lives, bool elastic) {
+void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic) {
     if (setjmp(gave_up) != 0) {
         witness_judge(&w->witness, false, w->seed, audit_judges);
         return;
     }
-    open_world(w, seed, lives, elastic);
+    open_world(w, seed, replicas, lives, elastic);
     const bool ends = play(w);
     if (ends) compare_copies(w);
     witness_judge(&w->witness, ends, w->seed, audit_judges);

@@ -19,28 +19,38 @@ enum {
     RARE = 8997 /* a new replica has all but the end of the clock under way when who serves dies, too */
 };
 
-static void test_any_one_may_die(void **unused) {
-    (void)unused;
+static void play_schedules(int32_t replicas, uint64_t rare) {
     const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_SCHEDULES"), *judge = getenv("PLAIT_JUDGE");
     int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? SCHEDULES_FULL : SCHEDULES;
     audit_judges = judge != NULL && strcmp(judge, "audit") == 0;
     if (count != NULL) n = atoll(count);
     if (seed != NULL) n = 1;
-    for (int64_t i = 0; i < n + (seed == NULL); i++) {
+    for (int64_t i = 0; i < n + (seed == NULL && rare > 0); i++) {
         static world w;
-        uint64_t     number = seed != NULL ? strtoull(seed, NULL, 10) : i == n ? RARE : (uint64_t)(i + 1);
+        uint64_t     number = seed != NULL ? strtoull(seed, NULL, 10) : i == n ? rare : (uint64_t)(i + 1);
         bool         again = false;
         for (int32_t table = 0; table < TABLES_MAX; table++) forget_gets(table);
-        run_schedule(&w, number, false, false);
+        run_schedule(&w, number, replicas, false, false);
         for (int32_t table = 0; table < TABLES_MAX; table++) {
             again = again || (w.opaque[table] && !w.rounds[table]);
             if (w.rounds[table]) forget_gets(table); /* what filters keep is another in the next run */
         }
-        if (again) run_schedule(&w, number, true, false);
+        if (again) run_schedule(&w, number, replicas, true, false);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die) };
+static void test_any_one_may_die(void **unused) {
+    (void)unused;
+    play_schedules(2, RARE);
+}
+
+static void test_any_two_may_die(void **unused) {
+    (void)unused;
+    play_schedules(3, 0);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die), cmocka_unit_test(test_any_two_may_die) };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,7 +126,26 @@ static void draw_comings(world *w) {
     for (int32_t k = w->workers - w->layout.slots; k < w->workers; k++) ask_join(w, k);
 }
 
-void open_world(world *w, uint64_t seed, bool lives, bool elastic) {
+/* With three replicas two may die at once, or one soon after the other. */
+static void draw_fellow(world *w) {
+    w->fellow = -1;
+    if (w->layout.replicas < 3 || pick(w, 4) == 0) return;
+    w->fellow = (int32_t)pick(w, (uint64_t)w->ranks);
+    w->fellow_at = w->death_at + (pick(w, 2) == 0 ? 0 : (int64_t)pick(w, 200));
+}
+
+/* How many workers there are, and how many ranks that only serve. */
+static void draw_ranks(world *w, pli_random *random, int32_t replicas, bool elastic, int32_t *apart_out) {
+    const bool three = replicas > 2;
+    w->workers = 2 + (int32_t)pli_random_below(random, three ? 4 : 3);
+    *apart_out = pli_random_below(random, 2) == 0 ? 0 : three ? 3 + (int32_t)pli_random_below(random, 2)
+                                                              : 2 + (int32_t)pli_random_below(random, 3);
+    if (three && *apart_out == 0 && w->workers < 3) w->workers = 3;
+    if (elastic && w->workers < 3 && (*apart_out == 0 || pli_random_below(random, 2) == 0)) w->workers = 3;
+    w->ranks = w->workers + *apart_out;
+}
+
+void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic) {
     memset(w, 0, sizeof *w);
     w->elastic = elastic;
     w->seed = seed;
@@ -141,11 +160,9 @@ void open_world(world *w, uint64_t seed, bool lives, bool elastic) {
         net.drop = pli_random_below(&random, 2) > 0 ? pli_random_f64(&random) * 0.2 : 0;
     }
     bool lossy = net.drop > 0 || net.reorder > 0;
-    w->workers = 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1);
-    int32_t apart = pli_random_below(&random, 2) > 0 ? 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1) : 0;
-    if (elastic && w->workers < 3 && (apart == 0 || pli_random_below(&random, 2) == 0)) w->workers = 3;
+    int32_t apart;
+    draw_ranks(w, &random, replicas, elastic, &apart);
     const int32_t slots = elastic ? (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1) : 0;
-    w->ranks = w->workers + apart;
     const int32_t spares = !elastic && pli_random_below(&random, 3) == 0
                                ? 1 + (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1)
                                : 0;
@@ -156,7 +173,7 @@ void open_world(world *w, uint64_t seed, bool lives, bool elastic) {
                               .spares = spares,
                               .slots = slots,
                               .resend_after_ns = lossy ? 2000000 : 0,
-                              .replicas = 2 };
+                              .replicas = replicas };
     w->d = direct_new(seed, w->ranks, &net);
     w->bsp = pick(w, 3) > 0 || elastic;
     w->leaver = -1;
@@ -202,6 +219,7 @@ void open_world(world *w, uint64_t seed, bool lives, bool elastic) {
         w->leaves_at = 1 + (int64_t)pick(w, CLOCKS - 1);
         w->barriers &= (UINT64_C(1) << w->leaves_at) - 1; /* where it does not come to all */
     }
+    draw_fellow(w);
     w->gathers = pick(w, UINT64_C(1) << (CLOCKS + 2)) & ~UINT64_C(1);
     if (pick(w, 4) > 0 || w->second_stands_in || w->leaver >= 0 || w->barriers == 0) return;
     w->strikes_at = 1 + pick(w, 3);
@@ -243,13 +261,28 @@ const pli_server *who_serves(const world *w, int32_t s) {
 
 const pli_server *other_of(const world *w, const pli_server *replica) {
     const pli_replicas *c = replica->replicas;
-    return c->other < 0 || w->dead[c->other] ? NULL : copy_at(w, replica->number, c->other_place);
+    return c->to < 0 || w->dead[c->to] ? NULL : copy_at(w, replica->number, c->to_place);
 }
 
-bool all_are_double(const world *w) {
+/* Do all shards have two whole replicas? */
+static bool all_are_double(const world *w) {
     for (int32_t s = 0; s < w->layout.servers; s++) {
         const pli_server *replica = who_serves(w, s), *other = replica == NULL ? NULL : other_of(w, replica);
         if (other == NULL || !other->replicas->whole) return false;
+    }
+    return true;
+}
+
+bool may_die(const world *w, int32_t rank) {
+    if (w->layout.replicas < 3) return all_are_double(w);
+    for (int32_t s = 0; s < w->layout.servers; s++) {
+        bool whole = false;
+        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+            const pli_server *replica = copy_at(w, s, p);
+            whole = whole || (replica != NULL && replica->rank != rank && !w->dead[replica->rank] &&
+                              replica->replicas->whole);
+        }
+        if (!whole) return false;
     }
     return true;
 }
@@ -262,9 +295,9 @@ void tell(const world *w) {
             const pli_server *replica = copy_at(w, s, p);
             if (replica == NULL) continue;
             const pli_replicas *c = replica->replicas;
-            print_message("shards %d place %d rank %d%s: serves %d whole %d other %d applied %lld sum %d deaths %d "
+            print_message("shards %d place %d rank %d%s: serves %d whole %d from %d to %d applied %lld sum %d deaths %d "
                           "slowest %lld unconfirmed %d\n",
-                          s, p, replica->rank, w->dead[replica->rank] ? " (dead)" : "", c->serves, c->whole, c->other,
+                          s, p, replica->rank, w->dead[replica->rank] ? " (dead)" : "", c->serves, c->whole, c->from, c->to,
                           (long long)replica->applied, c->sum != NULL, c->deaths, (long long)replica->slowest,
                           c->first != NULL);
         }
@@ -302,14 +335,26 @@ static bool shares_with_zombie(const world *w, int32_t rank) {
     return false;
 }
 
+static bool is_free_to_die(const world *w, int32_t rank) {
+    if (w->dead[rank] || (w->elastic && rank == w->anchor) || !may_die(w, rank)) return false;
+    return !w->bsp || w->leaver < 0 || rank >= w->workers;
+}
+
+void kill_fellow(world *w) {
+    const int32_t rank = w->fellow;
+    int32_t       left = 0;
+    for (int32_t k = 0; k < w->workers; k++) left += k != rank && is_at_work(w, k);
+    w->fellow = -1;
+    if (left > 0 && is_free_to_die(w, rank)) kill_rank(w, rank, false);
+}
+
 /* Any rank, while a worker is left, once nothing can be lost by it. */
 void kill_another(world *w) {
     const int32_t rank = (int32_t)pick(w, (uint64_t)w->ranks);
     int32_t       left = 0;
     for (int32_t k = 0; k < w->workers; k++) left += k != rank && is_at_work(w, k);
-    if (pick(w, 20) > 0 || w->dead[rank] || left == 0) return;
-    if ((w->elastic && rank == w->anchor) || !all_are_double(w)) return;
-    if (w->bsp && w->leaver >= 0 && rank < w->workers) return;
+    if (pick(w, 20) > 0 || left == 0) return;
+    if (!is_free_to_die(w, rank)) return;
     w->dies_again = pick(w, 2) == 0;
     w->two_gone = w->two_gone || shares_with_zombie(w, rank);
     kill_rank(w, rank, false);

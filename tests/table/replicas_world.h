@@ -31,8 +31,8 @@
 #include "table/witness.h"
 
 enum {
-    WORKERS_MAX = 4,
-    RANKS_MAX = 8,
+    WORKERS_MAX = 5,
+    RANKS_MAX = 10,
     TABLES_MAX = 2,
     ROWS = 520,
     HOT = 6, /* rows that are used */
@@ -79,6 +79,8 @@ typedef struct world {
     bool        two_gone;   /* and one that is taken for dead had shards of the other's */
     int32_t    victim;
     int64_t    death_at;
+    int32_t    fellow; /* three replicas: dies at the same time, or soon after; -1: nobody */
+    int64_t    fellow_at;
     int64_t    second_at; /* of a worker that holds no shards; -1: nobody */
     int32_t    second;
     bool       second_stands_in; /* it dies soon after it has said that it stands in for the victim */
@@ -118,7 +120,7 @@ extern jmp_buf gave_up;
 /* --- replicas_world.c --------------------------------------------------------------------------------------------- */
 
 /** lives: nobody dies, whatever the seed says. elastic: workers come and go. */
-void open_world(world *w, uint64_t seed, bool lives, bool elastic);
+void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic);
 void close_world(world *w);
 
 /** A random number from 0 to below - 1. */
@@ -133,8 +135,9 @@ const pli_server *copy_at(const world *w, int32_t s, int32_t place);
 const pli_server *who_serves(const world *w, int32_t s);
 /** The other replica of the same shards, if it lives; else NULL. */
 const pli_server *other_of(const world *w, const pli_server *replica);
-/** Do all shards have two whole replicas, so that any rank may die? */
-bool              all_are_double(const world *w);
+/** Is nothing lost if this rank dies, too? Not where all shards have two whole replicas; with three, where each has a
+ *  whole one besides. */
+bool              may_die(const world *w, int32_t rank);
 /** Prints how far the workers and the replicas are. */
 void              tell(const world *w);
 
@@ -142,13 +145,15 @@ void              tell(const world *w);
 void kill_rank(world *w, int32_t rank, bool suspected);
 /** Now and then kills any rank, while a worker is left, once nothing can be lost by it. */
 void kill_another(world *w);
+/** Kills the rank that dies with the victim, if nothing is lost by it. */
+void kill_fellow(world *w);
 /** Does the rank end the job because two replicas of its shards take each other for dead? */
 bool names_a_cut(const world *w, int32_t rank);
 
 /* --- replicas_play.c ---------------------------------------------------------------------------------------------- */
 
 /** Plays the seed's schedule, and judges it. */
-void run_schedule(world *w, uint64_t seed, bool lives, bool elastic);
+void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic);
 
 /* --- replicas_worker.c -------------------------------------------------------------------------------------------- */
 

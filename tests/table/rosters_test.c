@@ -20,9 +20,9 @@ static void test_workers_come_and_go(void **unused) {
         const uint64_t number = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)(i + 1);
         bool           again = false;
         for (int32_t table = 0; table < TABLES_MAX; table++) forget_gets(table);
-        run_schedule(&w, number, false, true);
+        run_schedule(&w, number, i % 3 == 2 ? 3 : 2, false, true);
         for (int32_t table = 0; table < TABLES_MAX; table++) again = again || w.opaque[table];
-        if (again) run_schedule(&w, number, true, true);
+        if (again) run_schedule(&w, number, i % 3 == 2 ? 3 : 2, true, true);
     }
 }
 

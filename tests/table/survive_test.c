@@ -446,7 +446,8 @@ static void test_what_has_no_copies_is_refused_by_name(void **unused) {
         { "gossip:ring", "bsp", NULL, "nearest are ps and allreduce", 2, 2 },
         { "allreduce", "bsp", NULL, "nearest are 2 workers", 2, 1 },
         { "ps", "bsp", "host", "aggregation", 2, 2 },
-        { "ps", "bsp", NULL, "two replicas at most", 3, 3 },
+        { "ps", "bsp", NULL, "three replicas at most", 4, 4 },
+        { "ps", "bsp", NULL, "each of the three replicas needs a rank of its own", 3, 2 },
         { "ps", "bsp", NULL, "another rank", 2, 1 },
         { "ps", "bsp", NULL, "expected 1 or 2", -1, 2 },
     };

@@ -13,20 +13,42 @@ static void show(const pli_hosted *b, pli_server *replica) {
 
 static plait_status open_copy(pli_hosted *b, int32_t number, int32_t place, uint64_t now_ns, pli_out *out,
                               plait_error *err) {
-    pli_server *replica = pli_calloc(1, sizeof *replica);
+    pli_server *replica = b->replica[number] != NULL ? b->replica[number] : pli_calloc(1, sizeof *replica);
     if (replica == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     plait_status status = pli_server_open_replica(replica, &b->layout, number, place, b->epoch, b->incarnation, err);
     if (status < 0) {
-        pli_free(replica);
+        if (b->replica[number] == NULL) pli_free(replica);
         return status;
     }
     replica->sink = b->sink;
     show(b, replica);
     pli_raise_server_job(replica);
+    if (b->replica[number] == NULL) b->opened[b->n_opened++] = number;
     b->replica[number] = replica;
-    b->opened[b->n_opened++] = number;
     for (int64_t i = 0; i < b->n_events; i++) pli_server_ops.on_member(replica, now_ns, &b->events[i], out);
     return PLAIT_OK;
+}
+
+/* Forgets the part of a state that came from a replica that has died since. What workers have said stays. */
+static plait_status open_again(pli_hosted *b, int32_t number, int32_t place, uint64_t now_ns, pli_out *out,
+                               plait_error *err) {
+    pli_server *replica = b->replica[number];
+    pli_msg    *early = pli_replicas_give_early(replica);
+    pli_server_close(replica);
+    plait_status status = open_copy(b, number, place, now_ns, out, err);
+    while (early != NULL) {
+        pli_msg *msg = early;
+        early = msg->next;
+        if (status < 0) pli_msg_free(&msg);
+        else pli_server_ops.on_message(replica, now_ns, msg, out);
+    }
+    return status;
+}
+
+/* Opens the replica of the server's shards, if they have one here from the first. */
+static plait_status open_first(pli_hosted *b, int32_t number, plait_error *err) {
+    const int32_t place = pli_replica_place(&b->layout, number, b->rank);
+    return place > 0 && place < b->layout.replicas ? open_copy(b, number, place, 0, NULL, err) : PLAIT_OK;
 }
 
 plait_status pli_hosted_open(pli_hosted *hosted, const pli_layout *layout, int32_t rank, uint32_t epoch,
@@ -41,7 +63,7 @@ plait_status pli_hosted_open(pli_hosted *hosted, const pli_layout *layout, int32
                               ? PLAIT_OK
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for replicas of servers' shards");
     for (int32_t s = 0; status >= 0 && s < layout->servers; s++)
-        if (pli_replica_place(layout, s, rank) == 1) status = open_copy(hosted, s, 1, 0, NULL, err);
+        status = open_first(hosted, s, err);
     if (status < 0) pli_hosted_close(hosted);
     return status;
 }
@@ -86,7 +108,10 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
         pli_msg_free(&msg);
         return;
     }
-    if (b->replica[number] == NULL && open_copy(b, number, place, now_ns, out, &why) < 0) {
+    plait_status status = PLAIT_OK;
+    if (b->replica[number] == NULL) status = open_copy(b, number, place, now_ns, out, &why);
+    else if (pli_relay_starts_over(b->replica[number], msg)) status = open_again(b, number, place, now_ns, out, &why);
+    if (status < 0) {
         pli_out_fail(out, why.code, "%s", why.text);
         pli_msg_free(&msg);
         return;

@@ -15,11 +15,9 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     pli_replicas       *c = pli_calloc(1, sizeof *c);
     if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     c->place = place;
-    c->serves = place == 0;
-    c->begun = c->whole = place <= 1;
-    c->other_place = place == 0 ? 1 : 0;
-    c->other =
-        place <= 1 && pli_replica_places(layout) > 1 ? pli_replica_rank(layout, server->number, c->other_place) : -1;
+    c->serves = c->leads = place == 0;
+    c->begun = c->whole = c->speaks = place < pli_relay_length(server);
+    c->coming = c->opened = 1;
     pli_tx_init(&c->tx, layout->resend_after_ns);
     pli_rx_init(&c->rx);
     c->last = &c->first;
@@ -29,6 +27,7 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
     c->views = pli_calloc(workers + 3, workers);
     server->replicas = c;
+    pli_relay_open(server);
     if (c->safe == NULL || c->redo == NULL || c->views == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     c->ended = c->safe + workers;
@@ -44,6 +43,7 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
 void pli_entry_free(pli_entry *entry) {
     pli_msg_free_list(&entry->requests);
     pli_msg_free_list(&entry->answers);
+    pli_msg_free(&entry->sent);
     pli_free(entry->all);
     pli_free(entry);
 }
@@ -111,7 +111,7 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
 bool pli_replicas_hold(pli_server *server, pli_msg *msg) {
     pli_replicas *c = server->replicas;
     if (c == NULL || !c->serves || !pli_server_logs_all(server) || (c->first == NULL && c->held == NULL)) return false;
-    msg->note = c->first == NULL ? 0 : c->awaited;
+    msg->note = c->first == NULL ? 0 : c->log;
     msg->next = NULL;
     *c->held_last = msg;
     c->held_last = &msg->next;
@@ -144,31 +144,32 @@ void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, 
     say_held(server, now_ns, number, out);
 }
 
-void pli_replicas_address(const pli_server *server, pli_msg *msg) {
+void pli_replicas_address(const pli_server *server, int32_t place, pli_msg *msg) {
     const pli_replicas *c = server->replicas;
     msg->head.flags |= (uint16_t)(PLI_FLAG_LOG | (c->place > 0 ? PLI_FLAG_REPLICA : 0));
     msg->head.server = server->number;
     msg->head.src = server->rank;
-    msg->head.dst = c->other;
-    msg->head.port = pli_replica_port(c->other_place);
+    msg->head.dst = pli_replica_rank(&server->layout, server->number, place);
+    msg->head.port = pli_replica_port(place);
     msg->head.epoch = server->epoch;
     msg->head.incarnation = server->incarnation;
 }
 
-static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+bool pli_replicas_send(pli_server *server, uint64_t now_ns, pli_msg *msg, uint16_t flags, pli_out *out) {
+    pli_replicas *c = server->replicas;
     msg->head.flags &= PLI_MSG_UNCOUNTED;
-    pli_replicas_address(server, msg);
-    return pli_tx_send(&server->replicas->tx, now_ns, msg, out);
+    msg->head.flags |= (uint16_t)(flags | (c->sends_state ? PLI_FLAG_ANEW : 0));
+    pli_replicas_address(server, c->to_place, msg);
+    return pli_tx_send(&c->tx, now_ns, msg, out);
 }
 
 void pli_replicas_say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    if (msg != NULL && send_to_other(server, now_ns, msg, out)) return;
+    if (msg != NULL && pli_replicas_send(server, now_ns, msg, PLI_FLAG_APART, out)) return;
     pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
     pli_msg_free(&msg);
 }
 
 void pli_replicas_await(pli_replicas *replicas, pli_entry *entry) {
-    replicas->awaited = entry->number;
     *replicas->last = entry;
     replicas->last = &entry->next;
 }
@@ -185,7 +186,8 @@ void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
     pli_replicas *c = server->replicas;
     bool        well = msg != NULL && entry != NULL;
     if (well) note(server, entry);
-    if (well && c->other < 0) {
+    if (well) entry->number = ++c->log;
+    if (well && c->to < 0) {
         if (c->abandoned && !entry->ends)
             pli_entry_free(entry);
         else
@@ -193,9 +195,9 @@ void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
         pli_msg_free(&msg);
         return;
     }
-    if (well) entry->number = c->tx.next;
-    if (well) entry->told = !c->making && pli_replicas_tells(server, msg);
-    if (well && send_to_other(server, now_ns, msg, out)) {
+    if (well) entry->told = (!c->making || pli_relay_is_long(server)) && pli_replicas_tells(server, msg);
+    if (well && pli_relay_is_long(server)) well = (entry->sent = pli_msg_copy(msg)) != NULL;
+    if (well && pli_replicas_send(server, now_ns, msg, 0, out)) {
         pli_replicas_await(c, entry);
         return;
     }

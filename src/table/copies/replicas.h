@@ -1,5 +1,5 @@
-/* table/copies/replicas.h - the second replica of a server's shards, kept on another rank, so that any one rank may
- * die.
+/* table/copies/replicas.h - the replicas of a server's shards, kept on other ranks, so that any one rank may die, or, with
+ * three replicas, any two at once. With two of them:
  *
  * The replicas of server s lie on its own rank (place 0) and on the next of the servers' ranks (place 1), each as a
  * machine of its own: the same state machine, server.h's. The first living one *serves*. Which one that is depends only
@@ -64,6 +64,33 @@
  * the new replica then answers NONE to whoever asks for them. A snapshot that is under way, or is begun before the
  * last WHOLE, is not copied: its pieces are refused should it come to that.
  *
+ * Three replicas are a chain, in the order of their places: the first living three. (So who is in it depends only on
+ * who has died, whatever a rank heard of first; a new replica always comes behind all others.) The first serves. Each
+ * takes the log from the one before it and passes every entry on; an entry is safe when the last has it, which says
+ * LOGGED, and LOGGED goes back along the chain. So each replica has all that those behind it have. The last one tells
+ * the workers itself, as the other of two does. Each keeps what it has passed on until it is confirmed. What a replica
+ * does, by event:
+ *   an entry comes       It is numbered, by counting; one that is here already is dropped. It is passed on, and taken in.
+ *                        The last replica confirms it.
+ *   LOGGED comes         The entries are safe. It goes on to the replica before.
+ *   the one before died  The next living one before that will send LINK. If there is none, this replica comes first, and
+ *                        appends SERVES. It acts upon nothing before that is confirmed: so what it tells anybody is
+ *                        known to the next one, too. (If that one is not whole yet, the shards would be lost with this
+ *                        replica anyway, and it does not wait.)
+ *   the one behind died  LINK goes to the next living one, and behind it what is not confirmed.
+ *   LINK comes           A new stream begins: it says which number its next entry has, and which replica serves. Ranks
+ *                        between the sender and this one are dead, then. A replica that is not whole answers LACKS to
+ *                        all of such a stream.
+ *   LACKS comes          The other gets the state: a stream with the flag ANEW, as above. If it has a part of the state
+ *                        from one that died since, it forgets that (hosted.c opens it once more).
+ *   WHOLE comes          The replica is whole. It makes the next one behind it, if the chain lacks one; else it is the
+ *                        last, and tells all workers how far its log goes: nobody else told them of what came with the
+ *                        state. (So does any replica that becomes the last, and who serves when a replica has died.)
+ *   SERVES comes         The log is that of the replica at this place from now on: one before it is taken for dead,
+ *                        whatever it sends.
+ *   END comes            The rank may end its job when those behind have it, too.
+ * With two replicas there is nobody behind the other one, so a new one gets the state without being asked.
+ *
  * The tables of a group are a job of its members (group_part.c), with machines that know the members by their numbers.
  * So all of the above holds of a group, with its members for the workers and their ranks for the servers: the other
  * replica of member i's shards lies with the next member, a member's death is a matter of its groups alone, and a group
@@ -81,12 +108,13 @@
  *                at the next member at once.
  *
  * Papers: Schneider, "Implementing fault-tolerant services using the state machine approach", Computing Surveys 1990;
- * van Renesse and Schneider, "Chain replication", OSDI 2004 (here of length 2); Li et al., "Scaling distributed machine
+ * van Renesse and Schneider, "Chain replication for supporting high throughput and
+ * availability", OSDI 2004; Li et al., "Scaling distributed machine
  * learning with the parameter server", OSDI 2014, section 4.3 (replication after aggregation).
  *
  * Invariants, beside the server's:
- *   7 Whatever is safe is in the log of the other replica, or there is no other replica, nor any rank left for one. (A
- *     new replica that lacks rows has the log, but cannot serve.)
+ *   7 Whatever is safe is in the log of all other replicas, or there is no other replica, nor any rank left for one. (A
+ *     new replica that lacks rows has the log, but cannot serve.) What a replica has is in those before it.
  *   8 Only who serves answers workers; a passive replica keeps their messages (of those who have heard sooner) until it
  *     serves.
  *   9 replicas->sum is the SUM of clock `applied`, prepared and not applied; no message of a later clock has been acted
@@ -103,7 +131,7 @@
 #include "table/copies/roster.h"
 #include "table/server/server.h"
 
-enum { PLI_PLACES_MAX = 64 };
+enum { PLI_PLACES_MAX = 64, PLI_REPLICAS_MAX = 3 };
 
 /* arg64 of a log entry: which message of which worker it is. */
 enum { PLI_LOG_SEQ_BITS = 40 };
@@ -116,16 +144,16 @@ enum { PLI_LOG_HERE, PLI_LOG_DEAD /* the others have stood in */, PLI_LOG_LEFT,
        PLI_LOG_AWAY /* see roster.h */, PLI_LOG_PARKED /* besides, in WHOLE: barriers do without it */,
        PLI_LOG_AHEAD = 128 /* besides, in a SUM: it wants the next clock's values */ };
 
-/* Where replicas of a server's shards may lie, its *places*: its own rank (0), the next of the servers' ranks (1), then
- * the spares, then the other servers' ranks. Two places have a replica: at first 0 and 1. When one has died, the first
- * living place behind both gets one. So nobody needs to be told where replicas are: a worker that looks for one goes on
- * to the next place that is not dead, and so does the replica that is left alone. */
+/* Where replicas of a server's shards may lie, its *places*: its own rank (0), the next of the servers' ranks (1; 2 if
+ * there are three replicas), then the spares, then the other servers' ranks. The first living places have a replica: at
+ * first 0 and 1 (2). When one has died, the first living place behind all gets one. So nobody needs to be told where
+ * replicas are: a worker that looks for one goes on to the next place that is not dead, and so does a replica. */
 static inline int32_t pli_replica_places(const pli_layout *layout) {
     const int32_t places = layout->servers + layout->spares;
     return layout->replicas < 2 ? 1 : places < PLI_PLACES_MAX ? places : PLI_PLACES_MAX;
 }
 static inline int32_t pli_replica_rank(const pli_layout *layout, int32_t server, int32_t place) {
-    const int32_t near = layout->servers > 1 ? 2 : 1, spare = place - near;
+    const int32_t near = layout->servers < layout->replicas ? layout->servers : layout->replicas, spare = place - near;
     if (place < near) return layout->first_server + (server + place) % layout->servers;
     if (spare < layout->spares) return layout->workers - layout->spares + spare;
     return layout->first_server + (server + place - layout->spares) % layout->servers;
@@ -139,13 +167,14 @@ static inline int32_t pli_replica_place(const pli_layout *layout, int32_t server
 }
 static inline uint16_t pli_replica_port(int32_t place) { return place == 0 ? PLI_PORT_SERVER : PLI_PORT_REPLICA; }
 
-/* An entry of the log that the other replica has not confirmed yet. */
+/* An entry of the log that the replicas behind have not confirmed yet. */
 typedef struct pli_entry {
     struct pli_entry *next;
     bool              ends;   /* END */
     bool              waits;  /* for a SUM: seq is in the log by this entry, and safe by a later one */
-    bool              told;   /* the other replica tells the workers itself that it is safe */
+    bool              told;   /* the last replica tells the workers itself that it is safe */
     uint64_t          number; /* in the log                                                        */
+    pli_msg          *sent;   /* three replicas: for one further behind, should the next one die; else NULL */
     int32_t           worker; /* the worker whose messages up to seq it makes safe; -1: see all    */
     uint64_t          seq;
     uint64_t         *all;      /* [workers], for a SUM: the same for each worker; 0: none of its messages. NULL: see
@@ -175,23 +204,32 @@ typedef struct pli_same {
 typedef struct pli_replicas {
     int32_t    place;
     bool       serves;
+    bool       leads;       /* no replica before it lives: it serves, or will when `settles` is confirmed */
     bool       begun;       /* it has what the log continues from, but for rows: entries are taken as they come  */
     bool       whole;       /* it has the rows, too                                                   */
-    bool       empty;       /* it will never be whole: the replica that could have made it so is dead */
+    bool       speaks;      /* if it is the last, it tells workers what is safe                       */
+    bool       empty;       /* it will never be whole: no replica is left that could make it so       */
     bool       over;        /* all workers have said good-bye                                         */
-    int32_t    other;       /* rank of the other replica, the other end of the log; -1: there is none (yet) */
-    int32_t    other_place; /* its place, or the last one's place                                     */
+    int32_t    from, from_place; /* where the log comes from: rank and place; -1: from nowhere (yet)  */
+    int32_t    to, to_place;     /* where it goes; -1: nowhere (yet)                                  */
+    int32_t    maker;            /* place of the replica that made the last entry                     */
+    bool       takes_state, sends_state; /* the log that it takes, that it sends, has begun with a state (ANEW) */
+    bool       heard;            /* something of a state has come                                     */
+    bool       linked;           /* LINK has come, and is not answered                                */
     uint64_t   died, left;  /* bit p: the rank of place p has, as far as it was heard                 */
-    bool abandoned; /* the other replica's rank has ended in good order although workers have not said good-bye here:
-                     * the others went on without this one, which they took for dead; nothing becomes safe any more */
-    pli_tx     tx;    /* the log, in the replica that serves */
-    pli_rx     rx;    /* the log, in the replica that does not */
+    bool abandoned; /* the rank behind has ended in good order although workers have not said good-bye here: the others
+                     * went on without this one, which they took for dead; nothing becomes safe any more */
+    uint64_t   log;       /* number of the last entry here                      */
+    uint64_t   coming, opened; /* number of the next one that comes; of the first that came in this stream */
+    uint64_t   confirmed; /* all replicas behind have the entries up to this one */
+    uint64_t   settles;   /* see `leads`                                        */
+    pli_tx     tx;    /* the log, as it goes on   */
+    pli_rx     rx;    /* the log, as it comes     */
     pli_entry *first, **last; /* not yet confirmed, in order */
-    uint64_t   awaited;       /* the number of the last of them */
-    uint64_t   confirmed;     /* the number of the last entry that the other replica has confirmed */
-    bool       making;        /* the other replica is new, and is not sent all rows yet: see replicas_new.c */
-    uint64_t   begins;        /* the number of the entry with which it has begun: behind it the log goes on */
-    uint64_t   slice;         /* the number of the last slice that it was sent */
+    bool       making;        /* the replica behind is new, and is not sent all rows yet: see replicas_new.c */
+    uint64_t   taken;         /* it has taken this message of the stream, and all before                  */
+    uint64_t   begins;        /* the message with which it has begun: behind it the log goes on           */
+    uint64_t   slice;         /* the last slice that it was sent                                          */
     uint64_t  *safe;          /* [workers] */
     uint64_t  *in_log;        /* [workers] its messages up to here are in the log, if not yet with the other replica */
     uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
@@ -231,16 +269,24 @@ bool       pli_entry_answer(pli_entry *entry, const pli_msg *request, pli_msg *a
 void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out);
 /** Puts the entry, which has its number, behind all others that wait to be confirmed. */
 void pli_replicas_await(pli_replicas *replicas, pli_entry *entry);
+/** Sends a message of the log to the replica behind (taken), with these flags. false: out of memory. */
+bool pli_replicas_send(pli_server *server, uint64_t now_ns, pli_msg *msg, uint16_t flags, pli_out *out);
 /** Makes a message to a worker wait until the log is confirmed. true: it was taken. */
 bool pli_replicas_hold(pli_server *server, pli_msg *msg);
 /** Does the replica that takes this entry of the log, and is whole, tell the workers itself that it is safe? */
 bool pli_replicas_tells(const pli_server *server, const pli_msg *msg);
-/** The other replica has all entries up to this number, or there is no other replica. */
+/** All replicas behind have all entries up to this number, or there is none. */
 void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out);
-/** Sends an entry (taken; NULL: no memory) whose confirmation nobody waits for. */
+/** Sends a part of a state, or what begins a stream (taken; NULL: no memory): no entry of the log. */
 void pli_replicas_say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
-/** Addresses a message of the log, or its confirmation, to the other replica. */
-void pli_replicas_address(const pli_server *server, pli_msg *msg);
+/** Addresses a message of the log, or its confirmation, to the replica at that place. */
+void pli_replicas_address(const pli_server *server, int32_t place, pli_msg *msg);
+/** Tells all workers how far their messages are safe. */
+void pli_replicas_tell_again(pli_server *server, pli_out *out);
+/** Up to which message of the worker all is in the log. */
+static inline uint64_t pli_replicas_logged(const pli_server *server, int32_t worker);
+/** ... and up to which all is safe once it is logged: not the end of a clock whose SUM is not there. */
+uint64_t pli_replicas_safe_by_log(const pli_server *server, int32_t worker);
 /** Prepares a SUM that the log has brought; told: the event log knows of it. true: it was kept. */
 bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, bool told, pli_out *out);
 /* What a SUM that was taken says of workers and parts. */
@@ -266,6 +312,48 @@ void pli_same_pushed(pli_server *server, int64_t table, int32_t worker, const pl
 void pli_same_redone(pli_server *server, const pli_waiting_push *push);
 /** The worker has said that its part of the dead ones' rows in the clock is there. If the rows differ, the run ends. */
 void pli_same_viewed(pli_server *server, int32_t worker, int64_t clock, pli_out *out);
+
+/* replicas_relay.c: which replicas there are, and how the log goes from each to the next */
+
+/** How many replicas shards have when nobody has died. */
+static inline int32_t pli_relay_length(const pli_server *server) {
+    return server->layout.replicas < 2 ? 2 : server->layout.replicas;
+}
+static inline bool pli_relay_is_long(const pli_server *server) { return pli_relay_length(server) > 2; }
+/** Where the log comes from and goes to when the job begins. */
+void pli_relay_open(pli_server *server);
+/** May the log come from this rank? Not from one that is dead, nor from one that another has taken the place of. */
+bool pli_relay_takes_from(const pli_server *server, int32_t rank);
+/** A message of the log comes from a rank from which it may: true: it is to be taken. Else it was answered, or is
+ *  late. */
+bool pli_relay_admits(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
+/** Takes LINK. */
+void pli_relay_take_link(pli_server *server, const pli_msg *msg, pli_out *out);
+/** An entry has come: counts it, and passes it on. false: it is here already. */
+bool pli_relay_takes_entry(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
+/** All that has come was taken in: says so to the replica before. */
+void pli_relay_taken(pli_server *server, uint64_t now_ns, pli_out *out);
+/** Takes LOGGED or LACKS. */
+void pli_relay_take_answer(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
+/** Begins to send the log to the next replica behind, if there is none to which it goes and the chain lacks one. Else,
+ *  if it goes nowhere, all of it is confirmed. */
+void pli_relay_look_behind(pli_server *server, uint64_t now_ns, pli_out *out);
+/** The replica may tell workers what is safe from now on, and does. */
+void pli_relay_speak(pli_server *server, pli_out *out);
+/** The replica has become whole. */
+void pli_relay_whole(pli_server *server, uint64_t now_ns, pli_out *out);
+/** The rank of that place is gone. */
+void pli_relay_gone(pli_server *server, uint64_t now_ns, const pli_member_event *event, int32_t place, pli_out *out);
+/** Gives away what workers have said while the replica did not serve. */
+pli_msg *pli_replicas_give_early(pli_server *server);
+/** Is it the last replica, and so tells the workers what is safe? */
+bool pli_relay_tells(const pli_server *server);
+/** Does a state begin with msg, so that the replica must forget the part of another state that it has? */
+bool pli_relay_starts_over(const pli_server *server, const pli_msg *msg);
+/** replicas_follow.c: the replica is the first of the chain from now on, and so serves, or never will. */
+void pli_replicas_come_first(pli_server *server, uint64_t now_ns, pli_out *out);
+/** It acts upon messages from now on, if nothing of its log before could be lost with it alone. */
+void pli_replicas_settle(pli_server *server, uint64_t now_ns, pli_out *out);
 
 /* replicas_new.c: how a new replica is made, and how a rank becomes one */
 
@@ -345,6 +433,9 @@ void pli_replicas_end(pli_server *server, uint64_t now_ns, pli_out *out);
 
 static inline int64_t pli_replicas_prepared(const pli_server *server) {
     return server->applied + (server->replicas->sum != NULL);
+}
+static inline uint64_t pli_replicas_logged(const pli_server *server, int32_t worker) {
+    return server->replicas->serves ? server->replicas->in_log[worker] : server->peer[worker].rx.expected - 1;
 }
 
 #endif

@@ -75,7 +75,7 @@ void pli_replicas_tell_summed(pli_server *server, pli_out *out) {
     const int32_t    workers = server->layout.workers;
     int32_t          asks = 0;
     for (int32_t w = 0; w < workers; w++) asks += s.ended[w] > 0 && (s.gone[w] & PLI_LOG_AHEAD) != 0;
-    pli_msg *values = asks == 0 ? NULL : values_ahead(server, sum, out);
+    pli_msg *values = asks == 0 || !server->replicas->whole ? NULL : values_ahead(server, sum, out);
     if (values != NULL) pli_server_keep_events(server);
     for (int32_t w = 0; w < workers; w++) {
         const bool ahead = values != NULL && (s.gone[w] & PLI_LOG_AHEAD) != 0;

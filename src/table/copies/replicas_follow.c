@@ -1,5 +1,5 @@
-/* The replica that does not serve: it takes the log in, and goes on when the one that serves has died. A replica that
- * has lost the other makes a new one (replicas_new.c). replicas.h has the idea. */
+/* A replica that does not serve: it takes the log in, and goes on when those before it have died. replicas_relay.c has
+ * where the log comes from and goes to; replicas.h has the idea. */
 #include "table/copies/replicas.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     const uint64_t worker = msg->head.arg64 >> PLI_LOG_SEQ_BITS;
     const uint64_t seq = msg->head.arg64 & ((UINT64_C(1) << PLI_LOG_SEQ_BITS) - 1);
-    const bool tells = server->replicas->whole && pli_replicas_tells(server, msg);
+    const bool tells = pli_relay_tells(server) && pli_replicas_tells(server, msg);
     pli_out  quiet;
     if (worker >= (uint64_t)server->layout.workers) {
         pli_out_fail(out, PLAIT_EFORMAT, "log of rank %d: there is no worker %llu", msg->head.src,
@@ -23,7 +23,7 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
     }
     msg->head.src = (int32_t)worker;
     msg->head.seq = seq;
-    msg->head.flags &= (uint16_t)~PLI_FLAG_LOG;
+    msg->head.flags &= (uint16_t) ~(PLI_FLAG_LOG | PLI_FLAG_ANEW | PLI_FLAG_APART);
     if (seq >= server->peer[worker].rx.expected) server->peer[worker].rx.expected = seq + 1;
     pli_out_init(&quiet);
     pli_server_act(server, now_ns, msg, &quiet);
@@ -50,45 +50,43 @@ static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
     } else if (!c->begun) {
         c->sum = sum;
     } else {
-        pli_raise_copied(server, c->other, c->other_place);
+        pli_raise_copied(server, c->from, c->from_place);
         if (sum != NULL && !pli_replicas_take_sum(server, sum, true, out)) pli_msg_free(&sum);
     }
     pli_msg_free(&msg);
 }
 
 /* Takes what comes behind the beginning of a new replica: its rows, and that they are all there. */
-static void take_rows(pli_server *server, const pli_msg *msg, pli_out *out) {
+static void take_rows(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
     plait_error why = { 0 };
     const bool  slice = msg->head.kind == PLI_SLICE;
     pli_out_work(out, PLI_WORK_VALUES, msg->head.body_bytes / 8);
     if ((slice ? pli_replicas_take_slice(server, msg, out, &why) : pli_replicas_complete(server, &why)) < 0)
         pli_out_fail(out, why.code, "log of rank %d: %s", msg->head.src, why.text);
+    else if (!slice) pli_relay_whole(server, now_ns, out);
 }
 
-static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    msg->next = NULL;
-    if (!server->replicas->begun) {
-        hear(server, msg, out);
-        return;
-    }
+/* Takes an entry of the log into a replica that has begun. */
+static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_replicas *c = server->replicas;
     switch (msg->head.kind) {
     case PLI_SUM_ENTRY:
         if (!pli_replicas_take_sum(server, msg, false, out)) break;
-        if (server->replicas->whole) pli_replicas_tell_summed(server, out);
+        if (pli_relay_tells(server)) pli_replicas_tell_summed(server, out);
         return;
     case PLI_MET:
-        server->replicas->met = (uint64_t)msg->head.clock;
-        server->replicas->roster.barriers += msg->head.body_bytes == 0;
+        c->met = (uint64_t)msg->head.clock;
+        c->roster.barriers += msg->head.body_bytes == 0;
         (void)pli_replicas_reach(server, INT64_MAX, out);
-        pli_msg_free(&server->replicas->gathered);
+        pli_msg_free(&c->gathered);
         if (msg->head.body_bytes == 0) break;
-        server->replicas->gathered = msg;
+        c->gathered = msg;
         return;
     case PLI_END:
-        server->replicas->over = true;
+        c->over = true; /* the end, once it is confirmed */
         (void)pli_replicas_reach(server, INT64_MAX, out);
-        pli_server_end(server, out);
         break;
+    case PLI_SERVES: c->maker = (int32_t)msg->head.clock; break;
     case PLI_SNAP:
         if (msg->head.body_bytes == sizeof(pli_wire_taken)) {
             (void)pli_server_snap(server, now_ns, msg, out);
@@ -100,13 +98,29 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     case PLI_RESTORE:
     case PLI_PUSH:
     case PLI_CLOCK: take_message(server, now_ns, msg, out); return;
+    case PLI_BEGUN: pli_relay_speak(server, out); break;
     case PLI_SLICE:
-    case PLI_WHOLE: take_rows(server, msg, out); break;
+    case PLI_WHOLE: take_rows(server, now_ns, msg, out); break;
     default:
         pli_out_fail(out, PLAIT_EFORMAT, "log of rank %d: an entry of unknown kind %u", msg->head.src,
                      (unsigned)msg->head.kind);
     }
     pli_msg_free(&msg);
+}
+
+static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    const pli_replicas *c = server->replicas;
+    msg->next = NULL;
+    if (msg->head.kind == PLI_LINK) {
+        pli_relay_take_link(server, msg, out);
+        pli_msg_free(&msg);
+    } else if (!c->begun) {
+        hear(server, msg, out);
+    } else if (!(msg->head.flags & PLI_FLAG_APART) && !pli_relay_takes_entry(server, now_ns, msg, out)) {
+        pli_msg_free(&msg);
+    } else {
+        act(server, now_ns, msg, out);
+    }
 }
 
 static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -119,59 +133,18 @@ static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     case PLI_RX_OLD: pli_msg_free(&msg); return;
     case PLI_RX_EARLY: return;
     }
-    if (out->error.code < 0) return;
-    pli_msg *ack = pli_msg_new(0);
-    if (ack == NULL) {
-        pli_out_fail(out, PLAIT_ENOMEM, "no memory to confirm the log of rank %d", c->other);
-        return;
-    }
-    ack->head.kind = PLI_LOGGED;
-    pli_replicas_address(server, ack);
-    ack->head.arg64 = c->rx.expected - 1;
-    pli_out_send(out, ack);
-}
-
-/* A log begins to come from the replica that serves, which makes this one anew. */
-static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
-    pli_replicas   *c = server->replicas;
-    const int32_t place = pli_replica_place(&server->layout, server->number, msg->head.src);
-    if (place > c->place || c->place == 1 || c->rx.expected > 1) {
-        pli_out_fail(out, PLAIT_EPEER,
-                     "ranks %d and %d, which hold the same shards, take each other for dead: the link between them is "
-                     "cut",
-                     pli_replica_rank(&server->layout, server->number, c->other_place), msg->head.src);
-        return;
-    }
-    pli_rx_destroy(&c->rx); /* what came ahead of the first entry of another's log */
-    pli_rx_init(&c->rx);
-    c->other = msg->head.src;
-    c->other_place = place;
-}
-
-/* A place before the one that the log has come from is dead, too: the replica there would serve otherwise. */
-static bool is_dead(const pli_server *server, int32_t rank) {
-    const pli_replicas *c = server->replicas;
-    const int32_t     place = pli_replica_place(&server->layout, server->number, rank);
-    return place < 0 || (c->died & UINT64_C(1) << place) != 0 ||
-           ((c->rx.expected > 1 || c->rx.stash != NULL) && place < c->other_place);
+    pli_relay_taken(server, now_ns, out);
 }
 
 static void take_from_copy(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_replicas *c = server->replicas;
-    if (c->serves && msg->head.src == c->other && msg->head.kind == PLI_LOGGED && msg->head.arg64 < c->tx.next) {
-        pli_tx_acked(&c->tx, msg->head.arg64);
-        if (msg->head.arg64 > c->confirmed) c->confirmed = msg->head.arg64;
-        pli_replicas_release(server, now_ns, msg->head.arg64, out);
-        pli_replicas_slice(server, now_ns, out);
+    if (msg->head.kind == PLI_LOGGED || msg->head.kind == PLI_LACKS) {
+        pli_relay_take_answer(server, now_ns, msg, out);
+    } else if (msg->head.seq > 0 && pli_relay_takes_from(server, msg->head.src) &&
+               pli_relay_admits(server, now_ns, msg, out)) {
+        take_log(server, now_ns, msg, out);
+        return;
     }
-    if (!c->serves && !is_dead(server, msg->head.src) && msg->head.kind != PLI_LOGGED && msg->head.seq > 0) {
-        if (msg->head.src != c->other) adopt(server, msg, out);
-        if (out->error.code >= 0) {
-            take_log(server, now_ns, msg, out);
-            return;
-        }
-    }
-    pli_msg_free(&msg); /* or from a worker that has died */
+    pli_msg_free(&msg); /* or from a replica that has died */
 }
 
 static void tell_none(pli_server *server, const pli_msg *msg, pli_out *out) {
@@ -200,6 +173,14 @@ bool pli_replicas_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     return true;
 }
 
+pli_msg *pli_replicas_give_early(pli_server *server) {
+    pli_replicas *c = server->replicas;
+    pli_msg      *early = c->early;
+    c->early = NULL;
+    c->early_last = &c->early;
+    return early;
+}
+
 bool pli_replicas_serves_again(const pli_server *server, const pli_msg *msg) {
     if (msg->head.seq >= server->replicas->again[msg->head.src]) return false;
     switch (msg->head.kind) {
@@ -218,44 +199,14 @@ bool pli_replicas_was_restored(const pli_server *server, const pli_msg *msg) {
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
-/* The other replica is gone: a new one is made at the next living place. What is not confirmed waits for it. false:
- * there is no such place. */
-static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_replicas   *c = server->replicas;
-    const int32_t places = pli_replica_places(&server->layout);
-    int32_t       place = (c->other_place > c->place ? c->other_place : c->place) + 1;
-    while (place < places && ((c->died | c->left) & UINT64_C(1) << place) != 0) place++;
-    if (place >= places || c->over || c->left != 0) return false;
-    c->other_place = place;
-    c->other = pli_replica_rank(&server->layout, server->number, place);
-    pli_tx_destroy(&c->tx);
-    pli_tx_init(&c->tx, server->layout.resend_after_ns);
-    pli_raise_handed(server, c->other, place);
-    pli_server_keep_events(server);
-    pli_entry *waiting = c->first;
-    c->first = NULL;
-    c->last = &c->first;
-    c->confirmed = 0;
-    pli_replicas_tell_all(server, now_ns, out);
-    for (pli_msg *held = c->held; held != NULL; held = held->next) held->note = c->begins;
-    while (waiting != NULL) {
-        pli_entry *entry = waiting;
-        waiting = entry->next;
-        entry->next = NULL;
-        entry->number = c->begins;
-        pli_replicas_await(c, entry);
-    }
-    return true;
-}
-
-/* Up to which message of the worker all is safe once it is logged: not the end of a clock whose SUM is not there. */
-static uint64_t safe_by_log(const pli_server *server, int32_t worker) {
+uint64_t pli_replicas_safe_by_log(const pli_server *server, int32_t worker) {
     const pli_replicas *c = server->replicas;
+    const uint64_t      logged = pli_replicas_logged(server, worker);
     const bool waits = pli_server_has_clocks(server) && server->peer[worker].ended > pli_replicas_prepared(server);
-    return waits && c->ended[worker] <= c->in_log[worker] ? c->ended[worker] - 1 : c->in_log[worker];
+    return waits && c->ended[worker] <= logged ? c->ended[worker] - 1 : logged;
 }
 
-/* With its last entry, all that the log has of any worker becomes safe. */
+/* With the last entry, all that the log has of any worker becomes safe. */
 static void await_all(pli_server *server, pli_out *out) {
     pli_replicas  *c = server->replicas;
     const size_t bytes = (size_t)server->layout.workers * sizeof *c->in_log;
@@ -266,12 +217,12 @@ static void await_all(pli_server *server, pli_out *out) {
         pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
         return;
     }
-    for (int32_t w = 0; w < server->layout.workers; w++) entry->all[w] = safe_by_log(server, w);
-    entry->number = c->begins;
+    for (int32_t w = 0; w < server->layout.workers; w++) entry->all[w] = pli_replicas_safe_by_log(server, w);
+    entry->number = c->log;
     pli_replicas_await(c, entry);
 }
 
-/* The other replica is gone; this one serves from now on. */
+/* Those before it are gone; this one serves from now on. */
 static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas *c = server->replicas;
     pli_msg    *early = c->early;
@@ -286,10 +237,11 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
         c->again[w] = peer->rx.expected;
         c->in_log[w] = peer->rx.expected - 1;
     }
-    if (make_copy(server, now_ns, out))
+    pli_relay_look_behind(server, now_ns, out);
+    if (c->to >= 0 && (c->confirmed < c->log || (c->sends_state && c->taken < c->begins)))
         await_all(server, out);
     else
-        for (int32_t w = 0; w < server->layout.workers; w++) c->safe[w] = safe_by_log(server, w);
+        for (int32_t w = 0; w < server->layout.workers; w++) c->safe[w] = pli_replicas_safe_by_log(server, w);
     for (int64_t i = 0; i < c->n_events; i++) pli_server_ops.on_member(server, now_ns, &c->events[i], out);
     for (int32_t w = 0; w < server->layout.workers; w++)
         if (!server->peer[w].gone) pli_server_tell(server, w, PLI_SAFE, (int64_t)c->safe[w], out);
@@ -314,36 +266,37 @@ static void remain_empty(pli_server *server, pli_out *out) {
     pli_server_end(server, out);
 }
 
-/* A rank at a place before this one's is gone: does this replica serve now? */
-static void look_up(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_replicas    *c = server->replicas;
-    const uint64_t before = (UINT64_C(1) << c->place) - 1;
-    if (c->other >= 0 || c->empty || (before & ~(c->died | c->left)) != 0) return;
-    if (c->whole)
-        take_over(server, now_ns, out);
-    else
-        remain_empty(server, out);
+void pli_replicas_settle(pli_server *server, uint64_t now_ns, pli_out *out) {
+    const pli_replicas *c = server->replicas;
+    if (!c->leads || c->serves || (c->to >= 0 && !c->making && c->confirmed < c->settles)) return;
+    take_over(server, now_ns, out);
 }
 
-/* What the other replica has told workers itself may be lost with it, so they are told again, and of what it has not
- * confirmed they are told from here. */
-static void tell_again(pli_server *server, pli_out *out) {
+void pli_replicas_come_first(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_replicas *c = server->replicas;
+    if (!c->whole) {
+        remain_empty(server, out);
+        return;
+    }
+    c->leads = true;
+    c->maker = c->place;
+    pli_msg *msg = pli_relay_is_long(server) ? pli_msg_new(0) : NULL;
+    if (msg != NULL) {
+        msg->head.kind = PLI_SERVES;
+        msg->head.clock = c->place;
+        pli_replicas_append(server, now_ns, msg, pli_entry_of(-1, 0), out);
+    } else if (pli_relay_is_long(server)) {
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
+    }
+    c->settles = c->log;
+    pli_replicas_settle(server, now_ns, out);
+}
+
+void pli_replicas_tell_again(pli_server *server, pli_out *out) {
     pli_replicas *c = server->replicas;
     for (pli_entry *entry = c->first; entry != NULL; entry = entry->next) entry->told = false;
     for (int32_t w = 0; w < server->layout.workers; w++)
         if (c->safe[w] > 0 && !server->peer[w].gone) pli_server_tell(server, w, PLI_SAFE, (int64_t)c->safe[w], out);
-}
-
-static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
-    pli_replicas *c = server->replicas;
-    c->other = -1;
-    if (!c->serves) return;
-    c->abandoned = event->kind == PLI_MEMBER_LEFT && !c->over;
-    pli_tx_end(&c->tx);
-    pli_replicas_stop_making(server);
-    if (c->abandoned) return;
-    tell_again(server, out);
-    if (!make_copy(server, now_ns, out)) pli_replicas_release(server, now_ns, UINT64_MAX, out);
 }
 
 bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
@@ -358,14 +311,8 @@ bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_e
         c->events[c->n_events++] = *event;
     }
     if (!gone || place < 0) return !c->serves;
-    *(event->kind == PLI_MEMBER_DIED ? &c->died : &c->left) |= UINT64_C(1) << place;
     const bool served = c->serves;
-    if (event->rank == c->other && !served && event->kind == PLI_MEMBER_LEFT) {
-        pli_server_end(server, out); /* all workers had said good-bye */
-        return true;
-    }
-    if (event->rank == c->other) lose_other(server, now_ns, event, out);
-    if (!c->serves) look_up(server, now_ns, out);
+    pli_relay_gone(server, now_ns, event, place, out);
     return !served;
 }
 

@@ -49,6 +49,7 @@ static pli_msg *whole_of(const pli_server *server) {
     const bool           at_clock = pli_server_has_clocks(server);
     const pli_wire_whole whole = { .first_clock = server->first_clock,
                                    .applied = server->applied,
+                                   .log = c->log,
                                    .met = c->met,
                                    .barriers = c->roster.barriers,
                                    .snapped = server->snapped,
@@ -63,7 +64,7 @@ static pli_msg *whole_of(const pli_server *server) {
     uint64_t        *version = (uint64_t *)(logged + workers);
     for (size_t w = 0; w < workers; w++) {
         const int64_t ended = server->peer[w].ended;
-        logged[w] = (pli_wire_logged){ .seq = c->in_log[w],
+        logged[w] = (pli_wire_logged){ .seq = pli_replicas_logged(server, (int32_t)w),
                                        .ended = at_clock && ended > server->applied ? server->applied : ended,
                                        .state = state_of(c, w) };
     }
@@ -116,7 +117,7 @@ static void tell_clock(pli_server *server, uint64_t now_ns, int32_t w, pli_out *
         clock->head.kind = PLI_CLOCK;
         clock->head.clock = peer->ended - 1;
         /* What the worker has redone since it ended its clock is not logged, so it must send it again. */
-        clock->head.arg64 = pli_log_whose(w, server->replicas->in_log[w]);
+        clock->head.arg64 = pli_log_whose(w, pli_replicas_logged(server, w));
     }
     pli_replicas_say(server, now_ns, clock, out);
 }
@@ -164,12 +165,14 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     c->begins = c->tx.next - 1;
     c->making = true;
     for (int64_t sent = 0; c->making && sent < most && out->error.code >= 0;) sent += send_slice(server, now_ns, out);
-    if (!c->making) c->begins = c->tx.next - 1; /* a small state: what waits is safe when the replica is whole */
+    /* A small state: what waits is safe when the replica is whole. */
+    if (c->making && pli_relay_is_long(server)) pli_replicas_say(server, now_ns, empty(PLI_BEGUN), out);
+    if (!c->making || pli_relay_is_long(server)) c->begins = c->tx.next - 1;
 }
 
 void pli_replicas_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
     const pli_replicas *c = server->replicas;
-    if (c->making && !c->over && c->slice <= c->confirmed) (void)send_slice(server, now_ns, out);
+    if (c->making && !c->over && c->slice <= c->taken) (void)send_slice(server, now_ns, out);
 }
 
 void pli_replicas_stop_making(pli_server *server) {
@@ -230,6 +233,8 @@ static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_err
     c->met = whole.met;
     c->roster.barriers = whole.barriers;
     c->created = (int64_t)whole.created;
+    c->log = whole.log;
+    c->coming = whole.log + 1;
     c->begun = true;
     return PLAIT_OK;
 }

@@ -11,5 +11,6 @@ pli_msg *pli_wire_late(const pli_msg *msg, uint32_t port) {
     ack->head.port = (uint16_t)(msg->head.flags & PLI_FLAG_REPLICA ? PLI_PORT_REPLICA : log ? PLI_PORT_SERVER : port);
     ack->head.server = msg->head.server;
     ack->head.arg64 = msg->head.seq;
+    ack->head.clock = log ? INT64_MAX : 0; /* all that was ever logged */
     return ack;
 }

@@ -68,7 +68,14 @@
  *            uint64_t [arg32] versions, what the last GATHER was answered with. Another one, without a body, behind
  *            the last SLICE
  *   SLICE    clock: how many are applied; pli_wire_slice, and what state/slice.h says
- *   LOGGED   the other way; arg64: entries taken
+ *   BEGUN    workers may be told of what is in the log, though rows are still to come
+ *   LINK     begins a stream to a replica that did not take the sender's log before; arg64: number of the next entry of
+ *            the log (entries are counted, none carries its number); clock: place of the replica that serves. The
+ *            messages of a stream that goes on with the state have the flag ANEW; what of it is no entry of the log,
+ *            APART
+ *   SERVES   clock: place of the replica that has made this entry, and makes those that follow
+ *   LOGGED   the other way; arg64: messages taken; clock: all replicas behind have the entries up to this one
+ *   LACKS    the other way, in answer to a message of a stream without the state: the replica is not whole
  *
  * both ways
  *   ACK      nothing but arg64; not itself in the stream (seq 0)
@@ -88,13 +95,13 @@ typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
     PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
-    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER, PLI_SLICE,
+    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER, PLI_SLICE, PLI_LINK, PLI_SERVES, PLI_LACKS, PLI_BEGUN,
     PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
        PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */, PLI_FLAG_AHEAD = 0x80,
-       PLI_FLAG_LEAVES = 0x800
+       PLI_FLAG_LEAVES = 0x800, PLI_FLAG_ANEW = 0x1000, PLI_FLAG_APART = 0x2000
 }; /* of head.flags; 0x1 is comm's */
 
 #define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */
@@ -129,6 +136,7 @@ typedef struct pli_wire_part {
 
 typedef struct pli_wire_whole {
     int64_t  first_clock, applied;
+    uint64_t log; /* entries */
     uint64_t met, barriers, snapped, created; /* barriers: met, without those of GATHER */
     uint64_t gathered; /* bytes; PLI_GONE: the last barrier was none of GATHER */
 } pli_wire_whole;

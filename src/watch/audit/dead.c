@@ -239,14 +239,32 @@ static void differ(pli_audit *audit, audit_table *table, const audit_holder *sou
         (long long)i + 1, audit_rank(audit, apply->worker), audit_name_replica(audit, source->of, from));
 }
 
+/* Has the replica's log that update as its i-th, or may the cut have taken it? */
+static bool has_as(const audit_holder *source, int64_t i, const audit_apply *a) {
+    if (i >= source->n) return source->of->cut;
+    return source->apply[i].worker == a->worker && source->apply[i].part == a->part;
+}
+
+/* Of three replicas, one goes on with the log of the one before its source once that has died, or is taken for dead. So
+ * one of those before it must have the update. */
+static bool is_from_before(const pli_audit *audit, const audit_table *table, const audit_holder *shard,
+                           const audit_holder *source, int64_t i) {
+    while (source != NULL) {
+        if (has_as(source, i, &shard->apply[i])) return true;
+        source = audit->job.replicas < 3 || source->of->source < 0
+                     ? NULL
+                     : audit_holder_of(audit, table, shard->shard, source->of->source);
+    }
+    return false;
+}
+
 /* While it did not serve, a replica must have applied what its source had applied. */
 static void check_same(pli_audit *audit, audit_table *table, const audit_holder *shard) {
     const audit_holder *source = audit_holder_of(audit, table, shard->shard, shard->of->source);
     const int64_t       led = shard->led < shard->n ? shard->led : shard->n;
     for (int64_t i = 0; i < led; i++) {
-        const audit_apply *a = &shard->apply[i];
-        if (i < source->n && source->apply[i].worker == a->worker && source->apply[i].part == a->part) continue;
-        if (i < source->n || !source->of->cut) differ(audit, table, source, shard, i);
+        if (is_from_before(audit, table, shard, source, i)) continue;
+        differ(audit, table, source, shard, i);
         return;
     }
 }

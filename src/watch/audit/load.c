@@ -42,6 +42,14 @@ static bool may_lack(const pli_event_group *group, const pli_event_job *job) {
     return group != NULL && job->replicas > 1;
 }
 
+/* How many ranks have replicas of others' shards at first, if there are so many of each: the servers, and spares where
+ * these are too few. */
+static int64_t ranks_with_copies(const pli_event_job *job, int32_t each) {
+    if (each < 2) return 0;
+    const int32_t spares = each > job->servers ? each - job->servers : 0;
+    return job->servers > 1 ? job->servers + spares : spares;
+}
+
 static plait_status start_job(pli_audit *audit, const pli_event *event, plait_error *err) {
     const pli_event_job *job = event->info.job;
     int32_t              streams = streams_of(audit);
@@ -54,12 +62,14 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
     audit->places = job->replicas < 2                                  ? 1
                     : job->servers + job->spares < PLI_LOG_PLACES_MAX ? job->servers + job->spares
                                                                       : PLI_LOG_PLACES_MAX;
-    const int64_t servers = (int64_t)job->servers * (audit->places > 1 ? 2 : 1);
+    const int32_t each = job->replicas < audit->places ? job->replicas : audit->places;
+    const int64_t servers = job->servers + ranks_with_copies(job, each);
     if (pli_logfile_cut(audit->file) == NULL && !may_lack(event->group, job) && job->workers + servers > streams)
         return pli_fail(err, PLAIT_EFORMAT,
                         "the job had %d workers and %d servers%s, but only %d of them have left a log here; "
                         "give the files of all ranks",
-                        job->workers, job->servers, audit->places > 1 ? ", each with two replicas" : "", streams);
+                        job->workers, job->servers, each > 2 ? ", each with three replicas" : each > 1 ? ", each with two replicas" : "",
+                        streams);
     audit->worker = pli_calloc((size_t)job->workers, sizeof *audit->worker);
     audit->home = pli_calloc((size_t)job->servers, sizeof *audit->home);
     if (audit->worker == NULL || audit->home == NULL) return audit_no_memory(err);
@@ -361,7 +371,7 @@ plait_status audit_load(pli_audit *audit, plait_error *err) {
             return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing",
                             audit_rank(audit, w));
     for (int32_t h = 0; h < audit->job.servers; h++)
-        for (int32_t place = 0; place < audit->places && place < 2; place++) {
+        for (int32_t place = 0; place < audit->places && place < audit->job.replicas; place++) {
             const audit_server *copy = audit_replica_at(audit, h, place);
             if (copy == NULL || copy->stream < 0)
                 return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing",

@@ -14,15 +14,22 @@ static bool take_version(pli_audit *audit, const reader *r, view *v, int64_t app
     return false;
 }
 
+/* Does it take the log of the replica at the place, from that one or from others in between? */
+static bool takes_log_of(const pli_audit *audit, const audit_server *replica, int32_t place) {
+    while (replica != NULL && replica->source > place)
+        replica = audit_replica_at(audit, replica->home, replica->source);
+    return replica != NULL && replica->source == place;
+}
+
 /* The holder whose log tells of a version. Until another replica took over, both logs tell what was applied, and the
  * first may be cut. NULL: none tells. */
-static const audit_holder *teller_of(const view *v, const audit_holder *own) {
+static const audit_holder *teller_of(const pli_audit *audit, const view *v, const audit_holder *own) {
     const audit_shard *all = &v->table->shard[v->piece->shard];
     if (own == NULL || v->piece->version <= (uint64_t)own->n || own->of == NULL || !own->of->cut) return own;
     for (int32_t i = 0; i < all->replicas; i++) {
         const audit_holder *other = &all->replica[i];
         const int64_t       same = other->led < other->n ? other->led : other->n;
-        if (other->of->source == own->of->place && v->piece->version <= (uint64_t)same) return other;
+        if (takes_log_of(audit, other->of, own->of->place) && v->piece->version <= (uint64_t)same) return other;
     }
     return NULL;
 }
@@ -39,7 +46,7 @@ static bool look_at_shard(pli_audit *audit, const reader *r, view *v) {
         audit_wrong(audit, r, v, "versions", "where there was no whole replica");
         return false;
     }
-    const audit_holder *shard = v->shard = teller_of(v, own);
+    const audit_holder *shard = v->shard = teller_of(audit, v, own);
     if (shard == NULL) {
         v->unjudged = true;
         return false;
