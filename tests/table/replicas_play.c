@@ -24,7 +24,6 @@ static bool play(world *w) {
         for (int32_t i = 0; !moved && i < w->workers; i++) moved = step_worker(w, (first + i) % w->workers);
         for (int32_t r = 0; r < w->ranks; r++) {
             if (w->dead[r] || direct_error(w->d, r)->code == 0) continue;
-            if (names_a_cut(w, r)) return false;
             tell(w);
             fail_msg("rank %d: %s\nreplay: PLAIT_SEED=%llu", r, direct_error(w->d, r)->text,
                      (unsigned long long)w->seed);

@@ -320,19 +320,14 @@ static bool is_at_work(const world *w, int32_t k) {
     return !w->dead[k] && w->worker[k].state != AWAY && w->worker[k].state != DONE && w->worker[k].state != DEAD;
 }
 
-/* Does one that is taken for dead and lives hold shards that the rank holds, too? */
-static bool shares_with_zombie(const world *w, int32_t rank) {
-    for (int32_t s = 0; s < w->layout.servers; s++) {
-        bool here = false, zombie = false;
-        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
-            const pli_server *replica = copy_at(w, s, p);
-            if (replica == NULL) continue;
-            here = here || replica->rank == rank;
-            zombie = zombie || w->zombie[replica->rank];
-        }
-        if (here && zombie) return true;
+/* No rank hears of a view that is made after one that lacks it: it hears that it is out, and ends. */
+static void end_zombies(world *w) {
+    static const uint32_t ports[] = { PLI_PORT_SERVER, PLI_PORT_CLIENT, PLI_PORT_REPLICA };
+    for (int32_t rank = 0; rank < w->ranks; rank++) {
+        if (!w->zombie[rank]) continue;
+        for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) direct_remove(w->d, rank, ports[i]);
+        if (rank < w->workers) w->worker[rank].state = DEAD;
     }
-    return false;
 }
 
 static bool is_free_to_die(const world *w, int32_t rank) {
@@ -356,11 +351,6 @@ void kill_another(world *w) {
     if (pick(w, 20) > 0 || left == 0) return;
     if (!is_free_to_die(w, rank)) return;
     w->dies_again = pick(w, 2) == 0;
-    w->two_gone = w->two_gone || shares_with_zombie(w, rank);
+    end_zombies(w);
     kill_rank(w, rank, false);
-}
-
-/* Here no view drops what a zombie says, so a third rank may hear that two replicas take each other for dead. */
-bool names_a_cut(const world *w, int32_t rank) {
-    return w->two_gone && strstr(direct_error(w->d, rank)->text, "take each other for dead") != NULL;
 }

@@ -76,7 +76,6 @@ typedef struct world {
     bool        elastic; /* workers come and go (table/copies/roster.h) */
     int32_t     anchor;  /* it neither dies nor leaves */
     bool        dies_again; /* another, once all shards have two replicas again */
-    bool        two_gone;   /* and one that is taken for dead had shards of the other's */
     int32_t    victim;
     int64_t    death_at;
     int32_t    fellow; /* three replicas: dies at the same time, or soon after; -1: nobody */
@@ -147,8 +146,6 @@ void kill_rank(world *w, int32_t rank, bool suspected);
 void kill_another(world *w);
 /** Kills the rank that dies with the victim, if nothing is lost by it. */
 void kill_fellow(world *w);
-/** Does the rank end the job because two replicas of its shards take each other for dead? */
-bool names_a_cut(const world *w, int32_t rank);
 
 /* --- replicas_play.c ---------------------------------------------------------------------------------------------- */
 

@@ -228,7 +228,8 @@ static void send_state(pli_server *server, uint64_t now_ns, pli_out *out) {
  * not told yet. */
 static void tell_as_last(pli_server *server, pli_out *out) {
     for (int32_t w = 0; w < server->layout.workers; w++)
-        pli_server_tell(server, w, PLI_SAFE, (int64_t)pli_replicas_safe_by_log(server, w), out);
+        if (!server->replicas->dead[w]) /* else its last clock may have ended without it */
+            pli_server_tell(server, w, PLI_SAFE, (int64_t)pli_replicas_safe_by_log(server, w), out);
 }
 
 void pli_relay_look_behind(pli_server *server, uint64_t now_ns, pli_out *out) {
