@@ -1,5 +1,5 @@
-/* Seeded jobs with two replicas of each shard over simulated ranks: the code that ships, in virtual time. One rank is
- * killed, any rank at any instant; besides, ranks are slow or frozen for a while, links are cut and heal, messages come
+/* Seeded jobs with two replicas of each shard, or three, over simulated ranks: the code that ships, in virtual time. One
+ * rank is killed, any rank at any instant, and with three replicas another at that instant or soon after; besides, ranks are slow or frozen for a while, links are cut and heal, messages come
  * late, twice or never.
  *
  * Each seed is run twice, each time in a process of its own (SimGrid takes one platform a process): first without
@@ -50,7 +50,7 @@ typedef enum moment { ANY, CREATING, LEAVING } moment;
 typedef struct plan {
     uint64_t    seed;
     const char *consistency, *filter;
-    int32_t     workers, servers, victim;
+    int32_t     workers, servers, victim, replicas, fellow; /* fellow: dies, too; -1: nobody */
     bool        bsp, keyed, sparse, faults, kills, grouped;
     moment      moment;
     char        cluster[CLUSTER_BYTES];
@@ -66,7 +66,7 @@ typedef struct board {
                                      * more */
     char    why[400];
     uint64_t begin_ns[RANKS_MAX], end_ns[RANKS_MAX]; /* when the plan's moment is, for each rank */
-    int64_t well, early, killed, proven, stands, cuts, frozen, lossy; /* counts of all seeds */
+    int64_t well, early, killed, two, proven, stands, cuts, frozen, lossy; /* counts of all seeds */
 } board;
 
 static board *shown;
@@ -90,8 +90,13 @@ static void say_faults(plan *p, pli_random *r) {
     const uint64_t ranks = (uint64_t)(p->workers + p->servers);
     say(p, "events:\n");
     if (pli_random_below(r, 8) > 0) {
-        say(p, "  - kill: {ranks: %d, at: %.3f ms}\n", p->victim, 2 + pli_random_f64(r) * 50);
+        const double at = 2 + pli_random_f64(r) * 50;
+        say(p, "  - kill: {ranks: %d, at: %.3f ms}\n", p->victim, at);
+        if (p->fellow >= 0)
+            say(p, "  - kill: {ranks: %d, at: %.3f ms}\n", p->fellow,
+                at + (pli_random_below(r, 2) == 0 ? 0 : pli_random_f64(r) * 8));
         shown->killed++;
+        shown->two += p->fellow >= 0;
         p->kills = true;
     }
     if (pli_random_below(r, 3) == 0)
@@ -135,9 +140,25 @@ static void draw_job(pli_random *r, uint64_t seed, bool faults, plan *p) {
     p->grouped = p->workers > 2 && p->servers == 0 && pli_random_below(r, 2) == 0;
 }
 
+/* Three replicas need three ranks with shards, and a group three members. Somebody must be left to work. */
+static void draw_three(plan *p) {
+    pli_random r = pli_random_at(p->seed, PLI_RANDOM_SCHEDULE, 12, 0);
+    p->replicas = 2;
+    p->fellow = -1;
+    if (pli_random_below(&r, 3) > 0) return;
+    p->replicas = 3;
+    if (p->servers == 0) p->workers = 4;
+    else p->servers = 3;
+    p->victim = (int32_t)pli_random_below(&r, (uint64_t)(p->workers + p->servers));
+    if (pli_random_below(&r, 4) == 0) return;
+    do p->fellow = (int32_t)pli_random_below(&r, (uint64_t)(p->workers + p->servers));
+    while (p->fellow == p->victim || (p->workers == 2 && p->fellow < 2 && p->victim < 2));
+}
+
 static void draw(uint64_t seed, bool faults, plan *p) {
     pli_random r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 9, 0);
     draw_job(&r, seed, faults, p);
+    draw_three(p);
     say(p, "version: 1\nhosts: [{count: %d}]\ncost: {clock: 2 ms, notice: 4 ms}\n", p->workers + p->servers);
     if (faults) say_faults(p, &r);
 }
@@ -147,6 +168,8 @@ static void draw(uint64_t seed, bool faults, plan *p) {
 static void draw_moment(uint64_t seed, moment when, int32_t death, plan *p) {
     pli_random r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 10, 0);
     draw_job(&r, seed, death > 0, p);
+    draw_three(p);
+    p->fellow = -1;
     const int32_t ranks = p->workers + p->servers;
     uint64_t      from = UINT64_MAX, until = 0;
     p->moment = when;
@@ -220,7 +243,7 @@ static plait_status check_end(plait_table *table, int t, int32_t me) {
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < run.p.workers; v++) {
             const uint64_t seen = (uint64_t)values[i * run.p.workers + v];
-            const bool     lives = v != run.p.victim && shown->has_table[v];
+            const bool     lives = v != run.p.victim && v != run.p.fellow && shown->has_table[v];
             const int64_t  sure = !has(t, v) ? 0 : lives ? CLOCKS : shown->acknowledged[v];
             const uint64_t least = (UINT64_C(1) << sure) - 1, most = sure < CLOCKS ? least * 2 + 1 : least;
             /* under downpour:2:2 the last clock that was acknowledged may be gone with what it had gathered */
@@ -295,7 +318,7 @@ static plait_status run_job(plait_comm *comm, plait_status (*as_worker)(plait_jo
     o.topology = "ps";
     o.consistency = run.p.consistency;
     o.filter = run.p.filter;
-    o.replicas = 2;
+    o.replicas = run.p.replicas;
     note(comm, CREATING, shown->begin_ns);
     PLI_TRY(plait_job_create(comm, &o, &job));
     note(comm, CREATING, shown->end_ns);
@@ -323,6 +346,10 @@ static plait_status body(plait_comm *comm, void *unused) {
 
 /* --- a run, in a process of its own ------------------------------------------------------------------------------- */
 
+static int32_t workers_died(const plan *p) {
+    return (p->victim < p->workers) + (p->fellow >= 0 && p->fellow < p->workers);
+}
+
 static int run_here(const void *drawn) {
     const plan *p = drawn;
     plait_error err = { 0 };
@@ -335,7 +362,7 @@ static int run_here(const void *drawn) {
     shown->early += early;
     if (early && shown->ended > 0) (void)wrong("%d ended well, others did not: %s", shown->ended, err.text);
     if (status < 0 && !early) (void)wrong("%s: %s", plait_status_text(status), err.text);
-    if (status >= 0 && shown->ended < p->workers - (p->victim < p->workers)) (void)wrong("%d ended", shown->ended);
+    if (status >= 0 && shown->ended < p->workers - workers_died(p)) (void)wrong("%d ended", shown->ended);
     if (run.listening && !witness_close(&run.heard, !early && status >= 0, why, sizeof why))
         (void)wrong("the audit: %s", why);
     shown->well += status >= 0 && p->faults;
@@ -349,8 +376,8 @@ static bool run_apart(const plan *p) {
     shown->why[0] = '\0';
     const char *end = run_in_process(run_here, p);
     if (end == NULL) return true;
-    print_message("%s%s, %d workers, %d servers, victim %d: %s\n%s\n", p->consistency,
-                  p->faults ? "" : " without faults", p->workers, p->servers, p->victim,
+    print_message("%s%s, %d replicas, %d workers, %d servers, victims %d and %d: %s\n%s\n", p->consistency,
+                  p->faults ? "" : " without faults", p->replicas, p->workers, p->servers, p->victim, p->fellow,
                   end[0] != '\0' ? end : shown->why, p->cluster);
     return false;
 }
@@ -413,10 +440,11 @@ static void test_any_one_may_die(void **unused) {
         failed += !good;
         if (!good) printf("replay: PLAIT_SEED=%lld %s\n", (long long)(from + i), program_invocation_name);
     }
-    printf("%lld seeds over sim: %lld ended well, %lld before the table was there; killed %lld, cut %lld, frozen %lld, "
+    printf("%lld seeds over sim: %lld ended well, %lld before the table was there; killed %lld, two of them %lld, cut %lld, frozen %lld, "
            "messages "
            "late, doubled or lost %lld; stood in %lld times\n",
            (long long)n, (long long)shown->well, (long long)shown->early, (long long)shown->killed,
+           (long long)shown->two,
            (long long)shown->cuts, (long long)shown->frozen, (long long)shown->lossy, (long long)shown->stands);
     assert_int_equal(failed, 0);
     if (n >= RUNS) assert_true(shown->stands > 0 && shown->well > n / 2 && shown->cuts > 0 && shown->frozen > 0);

@@ -16,7 +16,7 @@ static inline plait_status run_mortal(plait_comm *comm, const plait_job_opts *op
     plait_job_opts o = *opts;
     plait_job     *job = NULL;
     o.topology = "ps";
-    o.replicas = 2;
+    if (o.replicas < 2) o.replicas = 2;
     pli_comm_set_events(comm, sink);
     PLI_TRY(plait_job_create(comm, &o, &job));
     atomic_store_explicit(comm_out, comm, memory_order_release);

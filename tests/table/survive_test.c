@@ -1,5 +1,5 @@
 /* Jobs with two replicas of each shard, by the public calls, on ranks that are threads: any one rank dies at some
- * moment of another's, and the others end with what a run in which nobody died ends with. The schedules of
+ * moment of another's (with three replicas: any two), and the others end with what a run in which nobody died ends with. The schedules of
  * replicas_test.c are of the bare machines; here are ports, waits, threads, the end of the job.
  *
  * Worker v's item h (home v) adds 2^c to column v of row h in clock c, whoever holds it. A spare has no items. Some
@@ -39,6 +39,8 @@ typedef struct story {
     const char          *beside; /* consistency of a second table, which applies at once; NULL: there is none */
     int32_t              workers, servers, spares, victim, killer;
     int64_t              at;    /* the killer's clock */
+    int32_t              replicas; /* 0: two */
+    bool                 together; /* the second dies with the first */
     int32_t              second;    /* dies, too; -1: nobody                                        */
     int64_t              second_at; /* in that clock, after a collective; so all servers' logs have gone on since */
     int                  where; /* in it */
@@ -63,12 +65,14 @@ static void kill_rank(story *s, int32_t rank) {
 
 static void strike(story *s, plait_job *job, int64_t clock, int where) {
     const int32_t me = plait_comm_rank(plait_job_comm(job));
-    if (me == s->killer && clock == s->at && where == s->where) kill_rank(s, s->victim);
+    if (me != s->killer || clock != s->at || where != s->where) return;
+    kill_rank(s, s->victim);
+    if (s->together) kill_rank(s, s->second);
 }
 
 /* Once a clock has ended and a collective is over since the first death, every server has told another of it. */
 static plait_status strike_again(story *s, plait_job *job, int64_t clock) {
-    if (s->second_at != clock) return PLAIT_OK;
+    if (s->second_at != clock || s->together) return PLAIT_OK;
     PLI_TRY(plait_comm_barrier(plait_job_comm(job)));
     if (plait_comm_rank(plait_job_comm(job)) == s->killer) kill_rank(s, s->second);
     return PLAIT_OK;
@@ -210,6 +214,7 @@ static plait_status body(plait_comm *comm, void *user) {
     o.consistency = s->consistency;
     o.spares = s->spares;
     o.filter = s->filter;
+    o.replicas = s->replicas;
     return run_mortal(comm, &o, s->sink, &s->comm[plait_comm_rank(comm)], work_of, s);
 }
 
@@ -235,9 +240,10 @@ static void run(story *s) {
     bool surely = s->at < CLOCKS - 3; /* before the end: who was struck cannot have come to it */
     if (status < 0 || ended < s->workers - workers_died || (workers_died && surely && ended == s->workers))
         fail_msg(
-            "seed %llu (%s, %d workers, %d of them spares, %d servers, rank %d at %lld.%d, rank %d at %lld by %d): "
+            "seed %llu (%s, %s replicas, %d workers, %d of them spares, %d servers, rank %d at %lld.%d, rank %d at %lld by "
+            "%d): "
             "%d ended: %s",
-            (unsigned long long)s->seed, s->consistency, s->workers, s->spares, s->servers, s->victim, (long long)s->at,
+            (unsigned long long)s->seed, s->consistency, s->replicas > 2 ? "three" : "two", s->workers, s->spares, s->servers, s->victim, (long long)s->at,
             s->where, s->second, (long long)s->second_at, s->killer, ended, err.text);
     if (!witness_close(&heard, true, why, sizeof why))
         fail_msg("seed %llu (%s): the audit: %s", (unsigned long long)s->seed, s->consistency, why);
@@ -257,6 +263,19 @@ static void draw_second(story *s, pli_random *r) {
     if (s->workers + s->servers - first_holder < 3 || s->at > CLOCKS - 4 || pli_random_below(r, 2) == 0) return;
     s->second_at = s->at + 2;
     do s->second = (int32_t)pli_random_below(r, (uint64_t)(s->workers + s->servers));
+    while (s->second == s->victim || s->second == s->killer);
+}
+
+/* With three replicas of each shard two ranks may die at once. */
+static void draw_three(story *s) {
+    pli_random    r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 6, 0);
+    const int32_t holders = s->servers > 0 ? s->servers + s->spares : s->workers;
+    if (holders < 3 || pli_random_below(&r, 3) == 0) return;
+    s->replicas = 3;
+    if (pli_random_below(&r, 3) == 0) return;
+    s->together = true;
+    s->second_at = s->at;
+    do s->second = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + s->servers));
     while (s->second == s->victim || s->second == s->killer);
 }
 
@@ -288,6 +307,7 @@ static void test_any_one_may_die(void **unused) {
         s.sparse = shape == 2;
         s.spares = pli_random_below(&r, 3) == 0 ? 1 + (int32_t)pli_random_below(&r, (uint64_t)s.workers - 1) : 0;
         draw_second(&s, &r);
+        draw_three(&s);
         s.ruled = strcmp(s.consistency, "bsp") == 0 && pli_random_below(&r, 2) == 0;
         s.grouped = s.servers == 0 && pli_random_below(&r, 2) == 0;
         s.filter = filters[pli_random_below(&r, s.ruled ? 4 : 3)]; /* what items add has no rounding error as fp16 */
@@ -449,7 +469,7 @@ static void test_what_has_no_copies_is_refused_by_name(void **unused) {
         { "ps", "bsp", NULL, "three replicas at most", 4, 4 },
         { "ps", "bsp", NULL, "each of the three replicas needs a rank of its own", 3, 2 },
         { "ps", "bsp", NULL, "another rank", 2, 1 },
-        { "ps", "bsp", NULL, "expected 1 or 2", -1, 2 },
+        { "ps", "bsp", NULL, "expected 1, 2 or 3", -1, 2 },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         plait_comm_opts opts;

@@ -245,24 +245,29 @@ static bool has_as(const audit_holder *source, int64_t i, const audit_apply *a) 
     return source->apply[i].worker == a->worker && source->apply[i].part == a->part;
 }
 
+/* The replica at the place, or at the next one before that was there (a group may begin without a member). NULL: none. */
+static const audit_holder *source_at(const pli_audit *audit, const audit_table *table, int32_t shard, int32_t place) {
+    const audit_holder *source = NULL;
+    for (; source == NULL && place >= 0; place--) source = audit_holder_of(audit, table, shard, place);
+    return source;
+}
+
 /* Of three replicas, one goes on with the log of the one before its source once that has died, or is taken for dead. So
  * one of those before it must have the update. */
 static bool is_from_before(const pli_audit *audit, const audit_table *table, const audit_holder *shard,
                            const audit_holder *source, int64_t i) {
     while (source != NULL) {
         if (has_as(source, i, &shard->apply[i])) return true;
-        source = audit->job.replicas < 3 || source->of->source < 0
-                     ? NULL
-                     : audit_holder_of(audit, table, shard->shard, source->of->source);
+        source = audit->job.replicas < 3 ? NULL : source_at(audit, table, shard->shard, source->of->source);
     }
     return false;
 }
 
 /* While it did not serve, a replica must have applied what its source had applied. */
 static void check_same(pli_audit *audit, audit_table *table, const audit_holder *shard) {
-    const audit_holder *source = audit_holder_of(audit, table, shard->shard, shard->of->source);
+    const audit_holder *source = source_at(audit, table, shard->shard, shard->of->source);
     const int64_t       led = shard->led < shard->n ? shard->led : shard->n;
-    for (int64_t i = 0; i < led; i++) {
+    for (int64_t i = 0; source != NULL && i < led; i++) {
         if (is_from_before(audit, table, shard, source, i)) continue;
         differ(audit, table, source, shard, i);
         return;
