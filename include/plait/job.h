@@ -49,9 +49,9 @@ typedef struct plait_job_opts {
     int64_t               first_clock; /* the clock in which the job begins, the same on all workers: 0 (default), or
                                           that of a checkpoint whose tables will be restored (plait/checkpoint.h) */
     int32_t               replicas;    /* copies of each shard: 1 (default), or 2: any one rank may die, and the job and
-                                          its collectives go on (plait/comm.h). It needs topology ps, or allreduce
-                                          under bsp, where 2 only says that the job goes on; docs/failures.md has the
-                                          other conditions                                                 */
+                                          its collectives go on (plait/comm.h); or 3: any two at once. It needs
+                                          topology ps, or allreduce, where 2 only says that the job goes on;
+                                          docs/failures.md has the other conditions                        */
     int32_t               spares;      /* with replicas 2: the last `spares` workers have no shards, and get no items of
                                           the program. They take part in all clocks, barriers and collectives; under
                                           ssp and essp they get in each clock to keep in step (under async nothing
@@ -94,7 +94,7 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  acknowledged (on a table without replicas: the transport has them and delivers them exactly once), and the worker is
  *  in the next clock. The tables' consistency decides whether a later get waits for other workers. The call is not
  *  collective, but all workers must end the same number of clocks.
- *  With opts.replicas 2 it returns when both replicas hold the incs: under bsp the clock is then complete. If a worker
+ *  With opts.replicas 2 or 3 it returns when all replicas hold the incs: under bsp the clock is then complete. If a worker
  *  that had not left has died meanwhile, the call returns PLAIT_STAND_IN under bsp. Then the caller is still in the
  *  clock: it adds the updates of those items of the dead worker that plait_job_inherits gives it (gets show this
  *  clock's values), and calls again, as often as it gets PLAIT_STAND_IN. Either the dead worker's pushes in this clock
@@ -182,7 +182,7 @@ typedef struct plait_table_part {
                            share them without a lock (async over local)                                             */
     int64_t    clock;              /* in which the worker is; -1: the rank only serves                              */
     int64_t    last_get, last_push; /* the clock in which it last read, and last called inc; -1: never              */
-    int32_t    replica_of; /* with opts.replicas 2: the rank of whose shard these rows are the second replica; -1: the
+    int32_t    replica_of; /* with opts.replicas 2 or 3: the rank of whose shard these rows are a further replica; -1: the
                               rows are the rank's own, and the other fields say what it is in the table             */
     int        serves;     /* of a second replica: 1: it serves in place of that rank, which is dead; 0: it follows */
 } plait_table_part;

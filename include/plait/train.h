@@ -128,7 +128,7 @@ typedef struct plait_train_opts {
     int32_t                n_tables;
     int32_t                backup;        /* plait_job_opts.backup; default 0                                */
     int32_t                replicas;      /* plait_job_opts.replicas, copies of each shard: 1 (default), or 2: once
-                                             tables exist any one rank may die, and the run goes on         */
+                                             tables exist any one rank may die, and the run goes on; 3: two */
     int32_t                spares;        /* plait_job_opts.spares, with replicas 2: the last `spares` workers have no
                                              rows, and take the places of workers that die; default 0. The model is that
                                              of a run without them                                          */
@@ -274,7 +274,7 @@ typedef struct plait_report {
     int32_t n_options;
     plait_option_value options[PLAIT_OPTION_VALUES]; /* [n_options] of the learner's own options               */
     char    label[160]; /* the label that was learnt, and its kind: "price (first column), numbers" */
-    int64_t replicas;   /* copies of each shard: 1, or 2 that survive the death of a rank */
+    int64_t replicas;   /* copies of each shard: 1, 2 that survive the death of a rank, 3 */
     int64_t columns;    /* in which layers are cut; 1: they are whole */
     char    pair_why[256], columns_why[256]; /* why `plait train` chose the pair; columns; empty: they were named */
 } plait_report;

@@ -97,7 +97,7 @@ static const pli_opt rows[] = {
     { "reduce", PLI_OPT_CHOICE, RUN(reduce), "plain", "plain|exact",
       "exact: sums have the same bits in any order", 0, 0, "distribution" },
     { "replicas", PLI_OPT_I64, RUN(replicas), "1", "K",
-      "replicas of each shard, 1 or 2; with 2 a run goes on when a rank dies; "
+      "replicas of each shard, 1 to 3; with 2 a run goes on when a rank dies; "
       "it needs ps x bsp", 1, 65535, "distribution" },
     { "checkpoint", PLI_OPT_TEXT, RUN(checkpoint), NULL, "DIR",
       "keep checkpoints here, from which --resume goes on; one when a signal ends the run", 0, 0, "run" },

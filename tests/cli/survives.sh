@@ -5,7 +5,7 @@
 # writes event logs, the audit must find no update lost or doubled; every fifth writes checkpoints, of which the newest is
 # resumed, to the same bits, and of every fifth one rank more stands ready (launch --spares). Ranks die one after the other:
 # both that had the copies of a shard, and a third; one, and then the spare that came to hold its shards. Two ranks at once,
-# with the only two replicas of a shard, are a restart from the newest checkpoint.
+# with the only two replicas of a shard, are a restart from the newest checkpoint; with --replicas 3 any two may die at once.
 # usage: survives.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
@@ -135,6 +135,39 @@ one_after_the_other "-n 4 --spares 1" 1 2
 one_after_the_other "-n 4" 2 3 0
 one_after_the_other "-n 1 --spares 2" 0 1
 
+# two_at_once NUMBER WAY: with three copies of each shard any two ranks are killed at the same instant
+two_at_once() {
+    ranks="-n 5" servers="" size=5
+    [ $(($1 % 3)) -ne 0 ] || ranks="-n 6" servers="--servers 4" size=6
+    [ $(($1 % 4)) -ne 1 ] || ranks="$ranks --spares 1" size=$((size + 1))
+    rm -rf m model model.done err run.out log.*
+    # shellcheck disable=SC2086
+    OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers --events log --replicas 3 --metrics m --out model >run.out 2>err &
+    pid=$!
+    until_holds 60 reaches "$(at $((1 + $(draw "$1" 200))))" || fail "two of run $1: no epoch ends"
+    first=$(draw $(($1 + 4444)) "$size")
+    second=$(((first + 1 + $(draw $(($1 + 777)) $((size - 1)))) % size))
+    kill -KILL "$(pid_of "$first")" "$(pid_of "$second")" 2>/dev/null || true
+    until_holds 60 gone $pid || { fail "two of run $1 ($2): it does not end"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 0 ] && [ -s model.done ] && [ "$(field run model_hash)" = "$want" ] || {
+        fail "two of run $1 (ranks $first and $second of $size, $2): exit $code, model $(field run model_hash) instead of $want"
+        cat err
+    }
+    "$PLAIT" audit log.* >said 2>&1 || fail "two of run $1: the audit: $(cat said)"
+    grep -q restart err && fail "two of run $1: restarted: $(cat err)"
+    grep -q '"ranks_lost": \['"$first, $second"'\]' model.done || grep -q '"ranks_lost": \['"$second, $first"'\]' model.done || return 1
+    both=$((both + 1))
+}
+k=0 both=0 pairs=$(((runs + 1) / 2))
+while [ $k -lt $pairs ]; do
+    k=$((k + 1))
+    way=sm,tcp,self
+    [ $((k % 2)) -eq 0 ] || way=tcp,self
+    in_time two_at_once $k $way
+done
+
 # frozen RANK EPOCHS: a run that goes on without one that is only stopped
 frozen() {
     rm -f m model model.done err run.out
@@ -167,5 +200,6 @@ tail -n 1 m | grep -q '"event": "end".*"rank_lost": 0' || fail "the metrics end:
 
 # Of those that were too late, since the run had ended, or came while it ended, there may be a few.
 [ $died -ge $runs ] || fail "only $died of $runs were lost in the run"
-echo "$runs runs, $died with a loss"
+[ $both -ge $pairs ] || fail "only $both of $pairs pairs were lost in the run"
+echo "$runs runs, $died with a loss; $pairs with two at once, $both with both lost"
 finish

@@ -123,7 +123,7 @@ static void kill_other(world *w) {
     w->snapped_whole = false;
     pli_out_init(&out);
     pli_server_ops.on_member(&w->serves, 1, &event, &out);
-    SURE(w, w->serves.replicas->other_place == w->place);
+    SURE(w, w->serves.replicas->to_place == w->place);
     take_out(w, &out, w->serves.rank);
 }
 

@@ -1,4 +1,4 @@
-/* A worker of a job whose shards have two replicas: its clock ends when it is safe in both; it stands in for workers
+/* A worker of a job whose shards have replicas: its clock ends when it is safe in all of them; it stands in for workers
  * that died; its collectives go by the first server, which survives any one rank (comm/carried.h), or by all that live
  * (topology/agreed_clock.h). replicas.h has the idea. */
 #include <stdio.h>
@@ -19,7 +19,7 @@ static bool is_safe(void *arg) {
 
 static void tell_safe(const void *arg, char *text, size_t bytes) {
     const plait_job *job = arg;
-    snprintf(text, bytes, "clock %lld to be safe in both replicas", (long long)plait_job_clock_now(job));
+    snprintf(text, bytes, "clock %lld to be safe in all replicas", (long long)plait_job_clock_now(job));
 }
 
 /* Does the client know that all of them are dead for whom its fellows stand in? It soon will: these die together. */
