@@ -1,6 +1,6 @@
-/* bench/replicas.c - measures the cost of a second replica of each shard, and of a third: bytes and time of a clock with
- * replicas 3, 2 and 1, in turns, on a table as large as a9a's weights, on a table that is pushed by key, and on one of 100
- * MB.
+/* bench/replicas.c - measures the cost of a second replica of each shard, and of a third: bytes and time of a clock
+ * with replicas 3, 2 and 1, in turns, on a table as large as a9a's weights, on a table that is pushed by key, and on
+ * one of 100 MB.
  *
  *     build/release/bench/replicas [PAIRS]            4 workers that hold shards, threads; 5 pairs
  *     .venv/bin/mpirun -n 4 build/release/bench/replicas    the same by processes

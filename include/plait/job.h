@@ -94,9 +94,9 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  acknowledged (on a table without replicas: the transport has them and delivers them exactly once), and the worker is
  *  in the next clock. The tables' consistency decides whether a later get waits for other workers. The call is not
  *  collective, but all workers must end the same number of clocks.
- *  With opts.replicas 2 or 3 it returns when all replicas hold the incs: under bsp the clock is then complete. If a worker
- *  that had not left has died meanwhile, the call returns PLAIT_STAND_IN under bsp. Then the caller is still in the
- *  clock: it adds the updates of those items of the dead worker that plait_job_inherits gives it (gets show this
+ *  With opts.replicas 2 (3) it returns when all replicas hold the incs: under bsp the clock is then complete. If a
+ *  worker that had not left has died meanwhile, the call returns PLAIT_STAND_IN under bsp. Then the caller is still in
+ *  the clock: it adds the updates of those items of the dead worker that plait_job_inherits gives it (gets show this
  *  clock's values), and calls again, as often as it gets PLAIT_STAND_IN. Either the dead worker's pushes in this clock
  *  count or those that replace them, never both; each shard decides for itself. So the replacements must be equal: each
  *  item gives the same rows with the same values, whichever worker computes it, and a worker pushes updates of items
@@ -182,7 +182,7 @@ typedef struct plait_table_part {
                            share them without a lock (async over local)                                             */
     int64_t    clock;              /* in which the worker is; -1: the rank only serves                              */
     int64_t    last_get, last_push; /* the clock in which it last read, and last called inc; -1: never              */
-    int32_t    replica_of; /* with opts.replicas 2 or 3: the rank of whose shard these rows are a further replica; -1: the
+    int32_t    replica_of; /* with opts.replicas: the rank of whose shard these rows are a further replica; -1: the
                               rows are the rank's own, and the other fields say what it is in the table             */
     int        serves;     /* of a second replica: 1: it serves in place of that rank, which is dead; 0: it follows */
 } plait_table_part;

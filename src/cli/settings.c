@@ -202,12 +202,12 @@ const pli_opt pli_train_rows[] = {
       "static: a worker keeps its blocks of rows; dynamic: blocks move to faster workers, with --cut layers to faster "
       "stages", 0, 0, "distribution" },
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K",
-      "2: the run continues when a rank dies; 3: also when two die at once; under ps there are so many replicas of each "
-      "shard, under allreduce each worker has all tables anyhow",
+      "2: the run continues when a rank dies; 3: also when two die at once; under ps there are so many replicas of "
+      "each shard, under allreduce each worker has all tables anyhow",
       1, RANKS_MAX, "distribution" },
     { "spares", PLI_OPT_I64, AT(spares), "0", "N",
-      "with --replicas 2 or 3: the last N workers are spares: they have no rows and no shards until another worker dies, "
-      "whose place they take; not with async",
+      "with --replicas 2 or 3: the last N workers are spares: they have no rows and no shards until another worker "
+      "dies, whose place they take; not with async",
       0, RANKS_MAX, "distribution" },
     { "collective", PLI_OPT_CHOICE, AT(collective), "auto",
       "auto|ring|tree|recursive|rabenseifner|hierarchical|messages",

@@ -20,7 +20,8 @@ exits 2 'get fresh values unasked' staleness-essp $t --topology ps --consistency
 exits 2 'lbfgs with backup' backup-lbfgs $t --optimizer lbfgs --workers 2 --backup 1
 exits 2 'nearest is ps' copies-local $t --workers 2 --topology local --replicas 2
 exits 2 'the other replica needs another rank' copies-one $t --topology ps --replicas 2
-exits 2 'two replicas at most' copies-three $t --workers 3 --topology ps --replicas 3
+exits 2 'three replicas at most' copies-four $t --workers 4 --topology ps --replicas 4
+exits 2 'each of the three replicas needs a rank of its own' copies-three $t --workers 2 --topology ps --replicas 3
 exits 2 'balance static' copies-balance $t --workers 2 --topology ps --consistency ssp:2 --replicas 2 --balance dynamic
 exits 2 'workers' count $t --workers 0
 exits 2 'data' nodata train --model logistic

@@ -1,6 +1,6 @@
-/* Seeded jobs with two replicas of each shard, or three, over simulated ranks: the code that ships, in virtual time. One
- * rank is killed, any rank at any instant, and with three replicas another at that instant or soon after; besides, ranks are slow or frozen for a while, links are cut and heal, messages come
- * late, twice or never.
+/* Seeded jobs with two replicas of each shard, or three, over simulated ranks: the code that ships, in virtual time.
+ * One rank is killed, any rank at any instant, and with three replicas another at that instant or soon after; besides,
+ * ranks are slow or frozen for a while, links are cut and heal, messages come late, twice or never.
  *
  * Each seed is run twice, each time in a process of its own (SimGrid takes one platform a process): first without
  * faults, which gives the model, and then with faults.
@@ -440,9 +440,8 @@ static void test_any_one_may_die(void **unused) {
         failed += !good;
         if (!good) printf("replay: PLAIT_SEED=%lld %s\n", (long long)(from + i), program_invocation_name);
     }
-    printf("%lld seeds over sim: %lld ended well, %lld before the table was there; killed %lld, two of them %lld, cut %lld, frozen %lld, "
-           "messages "
-           "late, doubled or lost %lld; stood in %lld times\n",
+    printf("%lld seeds over sim: %lld ended well, %lld before the table was there; killed %lld, two of them %lld, cut "
+           "%lld, frozen %lld, messages late, doubled or lost %lld; stood in %lld times\n",
            (long long)n, (long long)shown->well, (long long)shown->early, (long long)shown->killed,
            (long long)shown->two,
            (long long)shown->cuts, (long long)shown->frozen, (long long)shown->lossy, (long long)shown->stands);

@@ -50,7 +50,8 @@ static void test_any_two_may_die(void **unused) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die), cmocka_unit_test(test_any_two_may_die) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die),
+                                        cmocka_unit_test(test_any_two_may_die) };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL) != 0; /* not how many: audit.mutants wants 1 */
 }

@@ -295,9 +295,10 @@ void tell(const world *w) {
             const pli_server *replica = copy_at(w, s, p);
             if (replica == NULL) continue;
             const pli_replicas *c = replica->replicas;
-            print_message("shards %d place %d rank %d%s: serves %d whole %d from %d to %d applied %lld sum %d deaths %d "
-                          "slowest %lld unconfirmed %d\n",
-                          s, p, replica->rank, w->dead[replica->rank] ? " (dead)" : "", c->serves, c->whole, c->from, c->to,
+            print_message("shards %d place %d rank %d%s: serves %d whole %d from %d to %d applied %lld sum %d deaths "
+                          "%d slowest %lld unconfirmed %d\n",
+                          s, p, replica->rank, w->dead[replica->rank] ? " (dead)" : "", c->serves, c->whole, c->from,
+                          c->to,
                           (long long)replica->applied, c->sum != NULL, c->deaths, (long long)replica->slowest,
                           c->first != NULL);
         }
@@ -351,6 +352,6 @@ void kill_another(world *w) {
     if (pick(w, 20) > 0 || left == 0) return;
     if (!is_free_to_die(w, rank)) return;
     w->dies_again = pick(w, 2) == 0;
-    end_zombies(w);
+    if (w->layout.replicas > 2) end_zombies(w); /* of two, nobody takes anything from it */
     kill_rank(w, rank, false);
 }

@@ -1,6 +1,6 @@
 /* Jobs with two replicas of each shard, by the public calls, on ranks that are threads: any one rank dies at some
- * moment of another's (with three replicas: any two), and the others end with what a run in which nobody died ends with. The schedules of
- * replicas_test.c are of the bare machines; here are ports, waits, threads, the end of the job.
+ * moment of another's (with three replicas: any two), and the others end with what a run in which nobody died ends
+ * with. The schedules of replicas_test.c are of the bare machines; here are ports, waits, threads, the end of the job.
  *
  * Worker v's item h (home v) adds 2^c to column v of row h in clock c, whoever holds it. A spare has no items. Some
  * clocks later, when all shards must have two replicas again, a second rank dies.
@@ -240,11 +240,11 @@ static void run(story *s) {
     bool surely = s->at < CLOCKS - 3; /* before the end: who was struck cannot have come to it */
     if (status < 0 || ended < s->workers - workers_died || (workers_died && surely && ended == s->workers))
         fail_msg(
-            "seed %llu (%s, %s replicas, %d workers, %d of them spares, %d servers, rank %d at %lld.%d, rank %d at %lld by "
-            "%d): "
-            "%d ended: %s",
-            (unsigned long long)s->seed, s->consistency, s->replicas > 2 ? "three" : "two", s->workers, s->spares, s->servers, s->victim, (long long)s->at,
-            s->where, s->second, (long long)s->second_at, s->killer, ended, err.text);
+            "seed %llu (%s, %s replicas, %d workers, %d of them spares, %d servers, rank %d at %lld.%d, rank %d at "
+            "%lld by %d): %d ended: %s",
+            (unsigned long long)s->seed, s->consistency, s->replicas > 2 ? "three" : "two", s->workers, s->spares,
+            s->servers, s->victim, (long long)s->at, s->where, s->second, (long long)s->second_at, s->killer, ended,
+            err.text);
     if (!witness_close(&heard, true, why, sizeof why))
         fail_msg("seed %llu (%s): the audit: %s", (unsigned long long)s->seed, s->consistency, why);
 }

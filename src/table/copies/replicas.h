@@ -1,5 +1,5 @@
-/* table/copies/replicas.h - the replicas of a server's shards, kept on other ranks, so that any one rank may die, or, with
- * three replicas, any two at once. With two of them:
+/* table/copies/replicas.h - the replicas of a server's shards, kept on other ranks, so that any one rank may die, or,
+ * with three replicas, any two at once. With two of them:
  *
  * The replicas of server s lie on its own rank (place 0) and on the next of the servers' ranks (place 1), each as a
  * machine of its own: the same state machine, server.h's. The first living one *serves*. Which one that is depends only
@@ -70,11 +70,11 @@
  * LOGGED, and LOGGED goes back along the chain. So each replica has all that those behind it have. The last one tells
  * the workers itself, as the other of two does. Each keeps what it has passed on until it is confirmed. What a replica
  * does, by event:
- *   an entry comes       It is numbered, by counting; one that is here already is dropped. It is passed on, and taken in.
- *                        The last replica confirms it.
+ *   an entry comes       It is numbered, by counting; one that is here already is dropped. It is passed on, and taken
+ *                        in. The last replica confirms it.
  *   LOGGED comes         The entries are safe. It goes on to the replica before.
- *   the one before died  The next living one before that will send LINK. If there is none, this replica comes first, and
- *                        appends SERVES. It acts upon nothing before that is confirmed: so what it tells anybody is
+ *   the one before died  The next living one before that will send LINK. If there is none, this replica comes first,
+ *                        and appends SERVES. It acts upon nothing before that is confirmed: so what it tells anybody is
  *                        known to the next one, too. (If that one is not whole yet, the shards would be lost with this
  *                        replica anyway, and it does not wait.)
  *   the one behind died  LINK goes to the next living one, and behind it what is not confirmed.

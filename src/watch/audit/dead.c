@@ -245,7 +245,8 @@ static bool has_as(const audit_holder *source, int64_t i, const audit_apply *a) 
     return source->apply[i].worker == a->worker && source->apply[i].part == a->part;
 }
 
-/* The replica at the place, or at the next one before that was there (a group may begin without a member). NULL: none. */
+/* The replica at the place, or at the next one before it that was there (a group may begin without a member). NULL:
+ * none. */
 static const audit_holder *source_at(const pli_audit *audit, const audit_table *table, int32_t shard, int32_t place) {
     const audit_holder *source = NULL;
     for (; source == NULL && place >= 0; place--) source = audit_holder_of(audit, table, shard, place);

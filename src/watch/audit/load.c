@@ -68,7 +68,10 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
         return pli_fail(err, PLAIT_EFORMAT,
                         "the job had %d workers and %d servers%s, but only %d of them have left a log here; "
                         "give the files of all ranks",
-                        job->workers, job->servers, each > 2 ? ", each with three replicas" : each > 1 ? ", each with two replicas" : "",
+                        job->workers, job->servers,
+                        each > 2   ? ", each with three replicas"
+                        : each > 1 ? ", each with two replicas"
+                                   : "",
                         streams);
     audit->worker = pli_calloc((size_t)job->workers, sizeof *audit->worker);
     audit->home = pli_calloc((size_t)job->servers, sizeof *audit->home);
@@ -371,7 +374,7 @@ plait_status audit_load(pli_audit *audit, plait_error *err) {
             return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing",
                             audit_rank(audit, w));
     for (int32_t h = 0; h < audit->job.servers; h++)
-        for (int32_t place = 0; place < audit->places && place < audit->job.replicas; place++) {
+        for (int32_t place = 0; place < audit->places && place < audit_first_places(audit); place++) {
             const audit_server *copy = audit_replica_at(audit, h, place);
             if (copy == NULL || copy->stream < 0)
                 return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing",

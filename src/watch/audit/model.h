@@ -228,6 +228,10 @@ static inline audit_table *audit_table_of(const pli_audit *audit, int32_t table)
     return table >= 0 && table < audit->tables && audit->table[table].known ? &audit->table[table] : NULL;
 }
 
+/** How many places have a replica when the job begins, if there are so many. */
+static inline int32_t audit_first_places(const pli_audit *audit) {
+    return audit->job.replicas < 2 ? 2 : audit->job.replicas;
+}
 /** The copy at the place; NULL: there was none. */
 static inline audit_server *audit_replica_at(const pli_audit *audit, int32_t home, int32_t place) {
     const audit_home *of = &audit->home[home];

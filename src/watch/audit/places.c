@@ -2,8 +2,8 @@
  * them counts.
  *
  * The places of a server's shards are a chain of ranks that follows from the job alone. At the beginning the first two
- * (three, if shards have three replicas) have a replica, and each takes the log of the one before it. The one at place 0
- * serves until a later one says that it does (SERVE): then all at places before are dead. The serving replica, and of
+ * (three, if shards have three replicas) have a replica, and each takes the log of the one before it. The one at place
+ * 0 serves until a later one says that it does (SERVE): then all at places before are dead. The serving replica, and of
  * three also another, may hand its state over to a new one (HAND), which says when it begins with that (COPY): the new
  * one's history is its source's up to there, and goes on with its own. A replica may be made more than once, and then
  * the last time counts. The replica that counts is the one that served last. (A rank that was frozen, and so was taken
@@ -21,7 +21,7 @@
 /* The chain of places: the server's own rank, the next server's, the spares', the other servers'. */
 int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place) {
     const pli_event_job *job = &audit->job;
-    const int32_t        near = job->servers < job->replicas ? job->servers : job->replicas;
+    const int32_t        near = job->servers < audit_first_places(audit) ? job->servers : audit_first_places(audit);
     if (place < near) return job->first_server + (home + place) % job->servers;
     if (place - near < job->spares) return job->workers - job->spares + place - near;
     return job->first_server + (home + place - job->spares) % job->servers;
@@ -58,7 +58,7 @@ plait_status audit_replica_of(pli_audit *audit, const pli_event *event, audit_se
                                      .rank = event->rank,
                                      .home = event->home,
                                      .place = event->place,
-                                     .source = event->place < audit->job.replicas ? event->place - 1 : -1 };
+                                     .source = event->place < audit_first_places(audit) ? event->place - 1 : -1 };
     *copy_out = &home->replica[at];
     return PLAIT_OK;
 }
@@ -115,7 +115,7 @@ plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_even
     audit_server *replica;
     PLI_TRY(audit_replica_of(audit, event, &replica, err));
     replica->stream = stream;
-    const bool begun = event->place < audit->job.replicas || replica->copied > 0;
+    const bool begun = event->place < audit_first_places(audit) || replica->copied > 0;
     switch (event->kind) {
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP:
@@ -172,7 +172,7 @@ static void free_copy(const pli_audit *audit, audit_server *replica) {
 static void leave_out_unmade(const pli_audit *audit, audit_home *home) {
     int64_t n = 0;
     for (int64_t i = 0; i < home->n; i++) {
-        if (home->replica[i].place < audit->job.replicas || home->replica[i].copied > 0)
+        if (home->replica[i].place < audit_first_places(audit) || home->replica[i].copied > 0)
             home->replica[n++] = home->replica[i];
         else
             free_copy(audit, &home->replica[i]);
@@ -196,7 +196,7 @@ static bool ends_well(const pli_audit *audit, const audit_server *replica) {
 static plait_status settle_home(pli_audit *audit, int32_t h, bool *whole_out, plait_error *err) {
     audit_home   *home = &audit->home[h];
     audit_server *last = NULL;
-    for (int32_t place = 0; place < audit->places && place < audit->job.replicas; place++)
+    for (int32_t place = 0; place < audit->places && place < audit_first_places(audit); place++)
         *whole_out = *whole_out && (audit_replica_at(audit, h, place) != NULL || never_came(audit, h, place));
     leave_out_unmade(audit, home);
     for (int64_t i = 0; i < home->n; i++) {

@@ -146,7 +146,9 @@ static void tell_job(const pli_audit *audit, pli_text *text) {
                      pli_plural(audit->events), audit->job.workers, pli_plural(audit->job.workers), audit->job.servers,
                      pli_plural(audit->job.servers));
     }
-    pli_text_add(text, "%s\n", audit->places < 2 ? "" : audit->job.replicas > 2 ? " with three replicas" : " with two replicas");
+    pli_text_add(text, "%s\n", audit->places < 2            ? ""
+                               : audit->job.replicas > 2 ? " with three replicas"
+                                                         : " with two replicas");
     tell_dead(audit, text);
     if (has_fellows(audit))
         pli_text_add(text, "  each rank ends its clocks together with its fellows in other groups, and stands in with "
