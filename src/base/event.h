@@ -61,6 +61,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_REST,   /* the rank knows that round `seq` is over: no rank has a lock, no message is under way */
     PLI_EVENT_FELLOWS, /* from clock on the worker's clocks end together with those of the ranks fellow [n], which are
                         * the run's and ascend; n 0: no more */
+    PLI_EVENT_BEGIN,   /* before its first table, or its first clock: the worker's job goes on at clock, from the
+                        * checkpoint `from` ("": it is not said) */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -169,6 +171,7 @@ typedef struct pli_event {
         const pli_event_lock  *lock;
         const pli_event_use   *use;
         const int32_t         *fellow;
+        const char            *from;
     } info;
     bool     met;      /* get: asked after a barrier, before the worker went on, so it did not wait for a turn */
     uint64_t asked_ns; /* get: when it began; 0: not known */

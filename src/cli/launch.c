@@ -404,9 +404,7 @@ static int open_dashboard(supervisor *s, bool asked) {
 static int start(const launch_settings *set, const pli_text_list *words, bool dashboard) {
     supervisor s = { .set = set, .words = words, .record = record_of(words) };
     s.checkpoint = value_of(words, "--checkpoint");
-    char      *events = value_of(words, "--events"), *spares = value_of(words, "--spares");
-    plait_error     err = { .rank = -1 };
-    const pli_above above = { .checkpoint = s.checkpoint != NULL, .restarts = set->max_restarts > 0 };
+    char       *spares = value_of(words, "--spares");
     const char *alone = set->ranks > 1 ? works_alone(words) : NULL;
     int         code = PLI_EXIT_USAGE;
     if (alone != NULL) {
@@ -424,13 +422,10 @@ static int start(const launch_settings *set, const pli_text_list *words, bool da
     } else if (set->ranks + set->spares > 65536) {
         pli_cli_usage("launch: %" PRId64 " processes and %" PRId64 " spares; expected 65536 at most", set->ranks,
                       set->spares);
-    } else if (pli_job_check(&(pli_pair){ .logged = events != NULL, .above = &above }, &err) < 0) {
-        pli_cli_usage("launch: %s", err.text);
     } else if ((code = check_where(set)) == PLI_EXIT_DONE && (code = open_dashboard(&s, dashboard)) == PLI_EXIT_DONE) {
         code = supervise(&s);
         pli_watched_close(&s.watched);
     }
-    pli_free(events);
     pli_free(spares);
     pli_free(s.record);
     pli_free(s.checkpoint);

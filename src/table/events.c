@@ -98,6 +98,11 @@ void pli_raise_zero(const pli_event_sink *sink, int32_t rank, int32_t table, int
                                         .clock = clock });
 }
 
+void pli_raise_begin(const pli_event_sink *sink, int32_t rank, int64_t clock, const char *from) {
+    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_BEGIN, .rank = rank, .table = -1, .clock = clock,
+                                        .info.from = from });
+}
+
 void pli_raise_drop(const pli_event_sink *sink, int32_t rank, int32_t table, int64_t clock) {
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_ZERO, .rank = rank, .table = table,
                                         .shard = PLI_ZERO_DROP, .clock = clock });

@@ -12,6 +12,8 @@ void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_
 /* --- of a worker -------------------------------------------------------------------------------------------------- */
 
 void pli_raise_job(const pli_event_sink *sink, int32_t rank, const pli_layout *layout);
+/** The worker's job goes on at this clock, from a checkpoint of this name; "": that is not known (yet). */
+void pli_raise_begin(const pli_event_sink *sink, int32_t rank, int64_t clock, const char *from);
 void pli_raise_table(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, pli_event_way way);
 /** From now on the client raises events, and servers say with each answer which updates their shard has applied. */
 void pli_client_listen(pli_client *client, const pli_event_sink *sink);

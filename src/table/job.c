@@ -89,6 +89,8 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
     pli_client_listen(&job->client, events);
     pli_raise_job(job->client.sink, rank, &job->layout);
+    if (job->group == NULL && job->layout.first_clock > 0)
+        pli_raise_begin(job->client.sink, rank, job->layout.first_clock, "");
     return pli_port_open_in(comm, job->group, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
 }
 

@@ -359,6 +359,9 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_ZERO: return take_zero(c);
     case PLI_EVENT_TURN: return take_turn(c);
     case PLI_EVENT_FELLOWS: return take_fellows(c);
+    case PLI_EVENT_BEGIN:
+        event->info.from = c->text[0];
+        return !event->server && take_clock(c, 0, &event->clock) && event->clock >= 0 && take_text(c, c->text[0]);
     case PLI_EVENT_GIVE:
     case PLI_EVENT_MIX: return take_copy(c);
     case PLI_EVENT_CLOCK:

@@ -273,6 +273,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_VIEW: return put(put_seq(put(at, (uint64_t)event->peer), event, memory), (uint64_t)event->whom);
     case PLI_EVENT_TURN: return put_turn(at, event, memory);
     case PLI_EVENT_FELLOWS: return put_fellows(at, event, memory);
+    case PLI_EVENT_BEGIN: return put_text(put_z(at, event->clock), event->info.from);
     case PLI_EVENT_HAND:
     case PLI_EVENT_REPLICA: return put(put(at, (uint64_t)event->peer), (uint64_t)event->whom);
     default: return at;
@@ -288,7 +289,8 @@ static size_t bytes_of(const pli_event *event) {
     if (event->kind == PLI_EVENT_SEND) return SMALL_RECORD_BYTES + 20 * (size_t)event->n;
     if (event->kind == PLI_EVENT_FELLOWS) return SMALL_RECORD_BYTES + 10 * (size_t)event->n;
     if (event->kind == PLI_EVENT_TURN) return SMALL_RECORD_BYTES + 22 * (size_t)event->n;
-    if (event->kind == PLI_EVENT_SCOPES) return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX;
+    if (event->kind == PLI_EVENT_SCOPES || event->kind == PLI_EVENT_BEGIN)
+        return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX;
     if (event->kind == PLI_EVENT_USE) return SMALL_RECORD_BYTES + PLI_LOG_USE_BYTES * (size_t)event->n;
     if (event->kind == PLI_EVENT_GET)
         return SMALL_RECORD_BYTES + (size_t)event->n * (90 + 10 * 2 * PLI_EVENTLOG_SAMPLE);

@@ -53,19 +53,21 @@
  *              it wrote also u32 digest of the new value)
  *     REST     round
  *     FELLOWS  z clock, n*(rank - the one before - 1): ranks of the run, with whose the worker's clocks end
+ *     BEGIN    z clock in which the job goes on, checkpoint (length, bytes): its folder and its manifest's checksum
  *
  * Only a sample of a get's keys is written: the first, and all multiples of a power of two that is so large that few
  * are left. So a key that is sampled in one get is sampled in the next.
  *
  * Version 5 knows no groups: its chunks have 0 in the place of the group. Before version 8 turns do not tell how many
- * variables a step has. Before version 9 there are no locks, and nobody tells of fellows. All are read as well.
+ * variables a step has. Before version 9 there are no locks, and nobody tells of fellows;
+ * before version 10 all jobs begin at clock 0. All are read as well.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 9, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 10, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 

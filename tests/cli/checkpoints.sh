@@ -271,9 +271,24 @@ exits 2 "checkpoint-every 30x" refused train --data few --checkpoint d --checkpo
 exits 2 "standard input is refused" refused train --data - --checkpoint d
 exits 2 "table w under gossip:ring x bsp is refused.*nearest" refused train --data few --checkpoint d --topology gossip:ring --workers 2
 exits 2 "table w under local x async is refused.*nearest" refused train --data few --checkpoint d --consistency async
-exits 2 "--events with --resume is refused" refused train --data few --events e --resume d
 touch file
 exits 1 "file" refused train --data few --epochs 2 --checkpoint file/d --checkpoint-every 5
+
+# --- the event log of a run that goes on ------------------------------------------------------------------------------
+
+for pair in ps/bsp ps/ssp:2 ps/async allreduce/bsp local/bsp "ps/bsp/--replicas 2" "ps/ssp:1/--replicas 2 --spares 1" "ps/bsp/--filter topk:0.2" "allreduce/bsp/--optimizer-state sharded"; do
+    rm -rf d events
+    with="--topology ${pair%%/*}"
+    rest=${pair#*/}
+    with="$with --consistency ${rest%%/*}"
+    [ "${rest#*/}" = "$rest" ] || with="$with ${rest#*/}"
+    works first train --data few --epochs 2 --batch 20 --optimizer adam --workers 3 --quiet $with --checkpoint d --checkpoint-every 7
+    works second train --data few --epochs 2 --batch 20 --optimizer adam --workers 3 --quiet $with --resume d --events events
+    works proof audit events
+    checksum=$(sed -n 's/.*"checksum":"\([0-9a-f]*\)".*/\1/p' "d/$(last_of d)/manifest.json")
+    grep -q ', from clock 14 on' proof.out && grep -q "it goes on from $(last_of d), checksum $checksum$" proof.out ||
+        fail "$pair: the audit does not say where the run goes on: $(head -n 2 proof.out)"
+done
 
 # --- simulated --------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 #include "data/checkpoint/checkpoint.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "data/checkpoint/manifest.h"
@@ -14,6 +15,7 @@ enum { BUFFER_BYTES = 1 << 20, CLOCK_DIGITS = 12 };
 
 struct pli_checkpoint {
     char           folder[PLI_CHECKPOINT_FOLDER];
+    char           origin[PLI_CHECKPOINT_FOLDER + PLI_MANIFEST_HEX + 16];
     pli_manifest  *manifest;
     pli_infile   **file;   /* [parts] */
     bool         **judged; /* [parts][pieces of the part]: its bytes were checked */
@@ -51,6 +53,12 @@ bool pli_checkpoint_folder_read(const char *name, int64_t *clock_out, int64_t *c
 
 /* --- opening one ------------------------------------------------------------------------------------------ */
 
+static void name_origin(pli_checkpoint *checkpoint, const char *text, size_t bytes) {
+    char checksum[PLI_MANIFEST_HEX];
+    pli_manifest_checksum(text, bytes, checksum);
+    snprintf(checkpoint->origin, sizeof checkpoint->origin, "%s, checksum %s", checkpoint->folder, checksum);
+}
+
 static plait_status open_manifest(const char *dir, pli_checkpoint *checkpoint, plait_error *err) {
     pli_infile  *file = NULL;
     char        *path = pli_format("%s/%s/manifest.json", dir, checkpoint->folder), *text = NULL;
@@ -64,6 +72,7 @@ static plait_status open_manifest(const char *dir, pli_checkpoint *checkpoint, p
     if (status == PLAIT_OK) {
         status = pli_manifest_read(text, (size_t)bytes, &checkpoint->manifest, err);
         if (status < 0) (void)pli_fail_at(err, "%s", path);
+        else name_origin(checkpoint, text, (size_t)bytes);
     }
     pli_free(text);
     pli_infile_close(&file);
@@ -205,6 +214,7 @@ plait_status pli_checkpoint_verify(pli_checkpoint *checkpoint, plait_error *err)
 /* --- what it holds ---------------------------------------------------------------------------------------- */
 
 const char *pli_checkpoint_folder(const pli_checkpoint *checkpoint) { return checkpoint->folder; }
+const char *pli_checkpoint_origin(const pli_checkpoint *checkpoint) { return checkpoint->origin; }
 int64_t     pli_checkpoint_clock(const pli_checkpoint *checkpoint) { return checkpoint->manifest->clock; }
 int64_t     pli_checkpoint_serial(const pli_checkpoint *checkpoint) { return checkpoint->manifest->serial; }
 const char *pli_checkpoint_meta(const pli_checkpoint *checkpoint) { return checkpoint->manifest->meta; }

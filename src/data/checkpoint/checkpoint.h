@@ -151,6 +151,8 @@ plait_status pli_checkpoint_verify(pli_checkpoint *checkpoint, plait_error *err)
 plait_status pli_checkpoint_verify_part(pli_checkpoint *checkpoint, int32_t part, plait_error *err);
 
 const char *pli_checkpoint_folder(const pli_checkpoint *checkpoint);
+/** What it is, as an event log says it: its folder's name, and its manifest's checksum. */
+const char *pli_checkpoint_origin(const pli_checkpoint *checkpoint);
 int64_t     pli_checkpoint_clock(const pli_checkpoint *checkpoint);
 int64_t     pli_checkpoint_serial(const pli_checkpoint *checkpoint);
 const char *pli_checkpoint_meta(const pli_checkpoint *checkpoint); /* JSON, as it was committed */

@@ -64,6 +64,9 @@ void         pli_manifest_free(pli_manifest **manifest);
 bool pli_piece_copy(const pli_checkpoint_tensor *tensor, pli_piece *piece);
 void pli_manifest_part_free(pli_manifest_part *part);
 
+enum { PLI_MANIFEST_HEX = 33 };
+/** The checksum that a sealed manifest's text ends with, in hexadecimal. */
+void pli_manifest_checksum(const char *text, size_t bytes, char hex_out[PLI_MANIFEST_HEX]);
 /** Does the text's last line fit all before it? */
 bool pli_manifest_is_sealed(const char *text, size_t bytes);
 /** Finds the whole tensors in the parts' pieces. Errors: ENOMEM; code: a tensor's pieces disagree, or do not cover

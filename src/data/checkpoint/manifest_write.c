@@ -94,6 +94,11 @@ plait_status pli_manifest_write(const pli_manifest *manifest, pli_text *text, pl
     return PLAIT_OK;
 }
 
+void pli_manifest_checksum(const char *text, size_t bytes, char hex_out[PLI_MANIFEST_HEX]) {
+    memcpy(hex_out, text + bytes - CHECKSUM_LINE + strlen(before_checksum), PLI_MANIFEST_HEX - 1);
+    hex_out[PLI_MANIFEST_HEX - 1] = '\0';
+}
+
 bool pli_manifest_is_sealed(const char *text, size_t bytes) {
     unsigned char checksum[HEX128 / 2];
     pli_text      line = { 0 };

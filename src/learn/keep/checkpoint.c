@@ -8,6 +8,7 @@
 
 #include "learn/keep/cuts.h"
 #include "base/json.h"
+#include "table/events.h"
 #include "table/table.h"
 
 void (plait_checkpoint_opts_init)(plait_checkpoint_opts *opts) {
@@ -270,6 +271,8 @@ plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, c
                         plait_table_name(table), (long long)plait_job_clock_now(job),
                         (long long)job->layout.first_clock, (long long)clock);
     PLI_TRY(pli_state_check(table, err));
+    if (job->group == NULL && clock > 0)
+        pli_raise_begin(pli_job_events(job), pli_job_me(job), clock, pli_checkpoint_origin(c->file));
     return put_back(c, table, name, "the restoring of a table");
 }
 

@@ -7,6 +7,7 @@
 #include "learn/model/model.h"
 #include "learn/run/run.h"
 #include "learn/solve/loop.h"
+#include "table/events.h"
 #include "table/table.h"
 
 void (plait_train_opts_init)(plait_train_opts *opts) {
@@ -306,6 +307,9 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     PLI_TRY(pli_keep_room(run));
     run->clocks_done = run->resume != NULL ? run->resume->clock : 0;
     PLI_TRY(create_job(run->comm, run->opts, run->examples, run->clocks_done, &run->job));
+    if (run->resume != NULL)
+        pli_raise_begin(pli_job_events(run->job), pli_job_me(run->job), run->clocks_done,
+                        pli_checkpoint_origin(run->resume->checkpoint));
     run->training_bytes = plait_comm_bytes_sent(run->comm);
     run->training_ns = pli_comm_now(run->comm);
     plait_status status = PLAIT_OK;

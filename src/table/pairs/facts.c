@@ -77,7 +77,7 @@ static uint64_t model_on(const pli_above *a) {
 
 static uint64_t above_on(const pli_above *a) {
     return model_on(a) | bit(a->checkpoint || a->resume, PLI_ON(KEPT)) | bit(a->checkpoint, PLI_ON(CHECKPOINT)) |
-           bit(a->resume, PLI_ON(RESUME)) | bit(a->restarts, PLI_ON(RESTARTS)) | bit(a->balanced, PLI_ON(BALANCED)) |
+           bit(a->resume, PLI_ON(RESUME)) | bit(a->balanced, PLI_ON(BALANCED)) |
            bit(a->streamed, PLI_ON(STREAM)) | bit(a->standard_input, PLI_ON(STDIN)) |
            bit(a->pipe != NULL, PLI_ON(PIPE)) | bit(a->processes, PLI_ON(PROCESSES)) |
            bit(a->patience, PLI_ON(PATIENCE)) | bit(a->schedule, PLI_ON(SCHEDULE)) |

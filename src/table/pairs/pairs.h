@@ -56,7 +56,6 @@ typedef struct pli_above {
     bool        start; /* from a model, of a learner that does not say that it may */
     bool        epochs, batch; /* more than one; given                                                   */
     bool        checkpoint, resume;
-    bool        restarts; /* a supervisor resumes it: launch --max-restarts                              */
 } pli_above;
 
 /* A topology, a consistency, and the settings that they must go with. */

@@ -101,10 +101,10 @@ static void test_a_table_is_told_apart(void **state) {
     assert_ptr_equal(strstr(err.text, "a checkpoint with data from standard input is refused"), err.text);
     pair = (pli_pair){ .above = &above, .logged = true };
     assert_int_equal(pli_job_check(&pair, &err), PLAIT_EREFUSED);
-    const pli_above resumed = { .resume = true };
+    const pli_above resumed = { .resume = true, .standard_input = true };
     pair.above = &resumed;
     assert_int_equal(pli_job_check(&pair, &err), PLAIT_EREFUSED);
-    assert_ptr_equal(strstr(err.text, "--events with --resume is refused"), err.text);
+    assert_ptr_equal(strstr(err.text, "a resumed run with data from standard input is refused"), err.text);
 }
 
 int main(void) {

@@ -134,14 +134,6 @@ static const pli_pair_rule rules[] = {
       .remedy = "name a file, or take --balance static" },
 
     /* --- checkpoints ---------------------------------------------------------------------------------------------- */
-    { .on = PLI_ON(EVENTS) | PLI_ON(RESUME),
-      .what = "--events with --resume is",
-      .why = "plait audit proves a run from its first clock on",
-      .remedy = "leave one of the two out" },
-    { .on = PLI_ON(RESTARTS) | PLI_ON(CHECKPOINT) | PLI_ON(EVENTS),
-      .what = "--max-restarts with --checkpoint and --events is",
-      .why = "plait audit proves a run from its first clock on",
-      .remedy = "leave one of them out" },
     { .on = PLI_ON(KEPT) | PLI_ON(STDIN),
       .what = "{kept} with data from standard input is",
       .why = "it cannot be read again from the place where the run stopped",

@@ -182,6 +182,12 @@ static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_ev
                         audit_rank(audit, event->peer), audit_seconds(audit, event->time_ns), (long long)due);
     ticks->n = event->clock + 1;
     if (audit->places < 2) return PLAIT_OK;
+    if (ticks->told < audit->first_clock) { /* of clocks before the job began nothing is told */
+        if (!pli_grow((void **)&ticks->seq, &ticks->capacity, audit->first_clock, sizeof *ticks->seq))
+            return audit_no_memory(err);
+        memset(ticks->seq, 0, (size_t)audit->first_clock * sizeof *ticks->seq);
+        ticks->told = audit->first_clock;
+    }
     if (event->clock != ticks->told) return PLAIT_OK;
     if (!pli_grow((void **)&ticks->seq, &ticks->capacity, ticks->told + 1, sizeof *ticks->seq))
         return audit_no_memory(err);

@@ -308,6 +308,25 @@ static void note_returned(pli_audit *audit, const pli_event *event) {
     }
 }
 
+/* The job goes on from a checkpoint: its workers' clocks count from there. All say so, before they do anything; those that
+ * know from which checkpoint say it again. */
+static plait_status begin(pli_audit *audit, const pli_event *event, plait_error *err) {
+    bool same = event->group == NULL && (!audit->begins || event->clock == audit->first_clock) &&
+                audit->worker[event->rank].clocks == audit->first_clock;
+    for (int32_t w = 0; !audit->begins && w < audit->job.workers; w++) {
+        same = same && audit->worker[w].clocks == 0; /* else it has ended clocks of a job that began at clock 0 */
+        audit->worker[w].clocks = event->clock;
+    }
+    if (!same) return contradicts(audit, event, "begins in another clock than the others, or than its own first", err);
+    audit->begins = true;
+    audit->first_clock = event->clock;
+    if (event->info.from[0] != '\0' && audit->from[0] == '\0')
+        snprintf(audit->from, sizeof audit->from, "%s", event->info.from);
+    else if (event->info.from[0] != '\0' && strcmp(audit->from, event->info.from) != 0)
+        return contradicts(audit, event, "goes on from another checkpoint than the others", err);
+    return PLAIT_OK;
+}
+
 static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
     audit_worker *worker = &audit->worker[event->rank];
     worker->ended_ns = event->time_ns;
@@ -332,6 +351,7 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
         return add_view(worker, event, err);
     case PLI_EVENT_CLOCK: end_clock(audit, event); return PLAIT_OK;
     case PLI_EVENT_FELLOWS: return audit_add_fellows(worker, event, err);
+    case PLI_EVENT_BEGIN: return begin(audit, event, err);
     case PLI_EVENT_BARRIER: return add_barrier(audit, event, err);
     case PLI_EVENT_LEAVE: worker->left = true; return PLAIT_OK;
     case PLI_EVENT_DONE: worker->done = true; return PLAIT_OK;

@@ -120,7 +120,7 @@ static void test_cut_and_garbled(void **state) {
     bytes[8] = PLI_EVENTLOG_VERSION + 1;
     write_file(m.path, bytes, n);
     assert_int_equal(audit_file(m.path, &verdict, &err), PLAIT_EFORMAT);
-    assert_non_null(strstr(err.text, "of version 10; this plait reads versions 5 to 9"));
+    assert_non_null(strstr(err.text, "of version 11; this plait reads versions 5 to 10"));
     bytes[8] = PLI_EVENTLOG_VERSION;
     char other[80];
     snprintf(other, sizeof other, "%s.1", m.path);
@@ -182,12 +182,92 @@ static void test_a_file_a_rank(void **state) {
     for (int32_t rank = 0; rank < 2; rank++) unlink(path[rank]);
 }
 
+/* A job of two workers that goes on at these clocks (-1: the worker does not say so) from these checkpoints, and ends one
+ * clock, `clock`. */
+static plait_status audit_going_on(const int64_t begins[2], const char *const from[2], int64_t clock,
+                                   pli_audit_verdict *verdict, char *text, size_t bytes, plait_error *err) {
+    const pli_event_job   job = { .workers = 2, .servers = 1, .first_server = 0 };
+    const pli_event_table table = { .name = "w", .topology = "ps", .consistency = "async", .rows = 1, .cols = 1,
+                                    .shards = 1 };
+    char                  path[64];
+    const char           *paths[] = { path };
+    pli_eventlog         *log = NULL;
+    snprintf(path, sizeof path, "load_test.%d.on", (int)getpid());
+    assert_int_equal(pli_eventlog_open(path, 2, "r", NULL, NULL, &log, NULL), PLAIT_OK);
+    const pli_event_sink *sink = pli_eventlog_sink(log);
+    for (int32_t rank = 0; rank < 2; rank++)
+        for (int server = 0; server <= (rank == 0); server++) {
+            pli_event e = { .server = server, .rank = rank, .table = -1 };
+            e.kind = PLI_EVENT_JOB;
+            e.info.job = &job;
+            sink->raise(sink->user, &e);
+            for (int known = 0; known < 2 && !server && begins[rank] >= 0; known++) {
+                e.kind = PLI_EVENT_BEGIN;
+                e.clock = begins[rank];
+                e.info.from = known ? from[rank] : "";
+                sink->raise(sink->user, &e);
+            }
+            e.kind = PLI_EVENT_TABLE;
+            e.table = 0;
+            e.info.table = &table;
+            sink->raise(sink->user, &e);
+            e.kind = server ? PLI_EVENT_TICK : PLI_EVENT_CLOCK;
+            e.table = -1;
+            e.clock = clock;
+            for (int32_t w = 0; w < (server ? 2 : 1); w++) {
+                e.peer = w;
+                sink->raise(sink->user, &e);
+            }
+            e.kind = PLI_EVENT_DONE;
+            sink->raise(sink->user, &e);
+        }
+    assert_int_equal(pli_eventlog_close(&log, NULL), PLAIT_OK);
+    pli_logfile *file = NULL;
+    pli_audit   *audit = NULL;
+    pli_text     report = { 0 };
+    assert_int_equal(pli_logfile_open(paths, 1, &file, err), PLAIT_OK);
+    plait_status status = pli_audit_run(file, NULL, &audit, err);
+    if (status == PLAIT_OK) {
+        *verdict = pli_audit_result(audit);
+        pli_audit_text(audit, &report);
+        snprintf(text, bytes, "%s", report.data);
+    }
+    pli_text_free(&report);
+    pli_audit_free(&audit);
+    pli_logfile_close(&file);
+    unlink(path);
+    return status;
+}
+
+static void test_a_job_that_goes_on(void **state) {
+    (void)state;
+    const char *const same[2] = { "checkpoint-5", "checkpoint-5" }, *const other[2] = { "checkpoint-5", "checkpoint-6" };
+    pli_audit_verdict verdict;
+    plait_error       err = { 0 };
+    char              text[2000];
+    assert_int_equal(audit_going_on((int64_t[]){ 5, 5 }, same, 5, &verdict, text, sizeof text, &err), PLAIT_OK);
+    assert_int_equal(verdict, PLI_AUDIT_PROVEN);
+    assert_non_null(strstr(text, ", from clock 5 on\n  it goes on from checkpoint-5\n"));
+    assert_int_equal(audit_going_on((int64_t[]){ 5, 5 }, same, 4, &verdict, text, sizeof text, &err), PLAIT_OK);
+    assert_int_equal(verdict, PLI_AUDIT_REFUTED);
+    assert_int_equal(audit_going_on((int64_t[]){ 5, 5 }, same, 6, &verdict, text, sizeof text, &err), PLAIT_OK);
+    assert_int_equal(verdict, PLI_AUDIT_REFUTED);
+    assert_int_equal(audit_going_on((int64_t[]){ -1, -1 }, same, 5, &verdict, text, sizeof text, &err), PLAIT_OK);
+    assert_int_equal(verdict, PLI_AUDIT_REFUTED);
+    assert_int_equal(audit_going_on((int64_t[]){ 5, 6 }, same, 5, &verdict, text, sizeof text, &err), PLAIT_EFORMAT);
+    assert_non_null(strstr(err.text, "begins in another clock than the others"));
+    assert_int_equal(audit_going_on((int64_t[]){ -1, 6 }, same, 5, &verdict, text, sizeof text, &err), PLAIT_EFORMAT);
+    assert_int_equal(audit_going_on((int64_t[]){ 5, 5 }, other, 5, &verdict, text, sizeof text, &err), PLAIT_EFORMAT);
+    assert_non_null(strstr(err.text, "goes on from another checkpoint than the others"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_tells_how_far),
         cmocka_unit_test(test_two_consistencies_of_a_table),
         cmocka_unit_test(test_cut_and_garbled),
         cmocka_unit_test(test_a_file_a_rank),
+        cmocka_unit_test(test_a_job_that_goes_on),
     };
     return cmocka_run_group_tests_name("watch.audit.load", tests, NULL, NULL);
 }

@@ -193,6 +193,8 @@ struct pli_audit {
     int32_t           *rank;  /* [numbers] the run's rank of each of a group's numbers; NULL: they are the same */
     int32_t            numbers;
     int64_t            first_clock; /* in which the job began */
+    bool               begins;      /* it goes on from a checkpoint, as its workers say */
+    char               from[256];   /* which one; "": not known */
     const char        *as;
     pli_event_job      job; /* workers 0: not known yet */
     audit_worker      *worker;

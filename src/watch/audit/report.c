@@ -145,10 +145,12 @@ static void tell_job(const pli_audit *audit, pli_text *text) {
         pli_text_add(text, "%lld event%s of %d worker%s and %d server%s", (long long)audit->events,
                      pli_plural(audit->events), audit->job.workers, pli_plural(audit->job.workers), audit->job.servers,
                      pli_plural(audit->job.servers));
+        if (audit->begins) pli_text_add(text, ", from clock %lld on", (long long)audit->first_clock);
     }
     pli_text_add(text, "%s\n", audit->places < 2            ? ""
                                : audit->job.replicas > 2 ? " with three replicas"
                                                          : " with two replicas");
+    if (audit->from[0] != '\0') pli_text_add(text, "  it goes on from %s\n", audit->from);
     tell_dead(audit, text);
     if (has_fellows(audit))
         pli_text_add(text, "  each rank ends its clocks together with its fellows in other groups, and stands in with "
