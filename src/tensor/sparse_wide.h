@@ -15,7 +15,10 @@ PLI_WIDE void pli_wide_fetch(pli_entries s, int64_t k, int64_t apart, int64_t by
                              const int write) {
     if (k + PLI_WIDE_AHEAD >= s.ahead) return;
     const char *row = (const char *)matrix + (int64_t)pli_entries_column(s, k + PLI_WIDE_AHEAD) * apart;
-    for (int64_t at = 0; at < bytes && at < 512; at += 64) __builtin_prefetch(row + at, write);
+    for (int64_t at = 0; at < bytes && at < 512; at += 64) {
+        if (write) __builtin_prefetch(row + at, 1); /* the second argument must be a constant */
+        else __builtin_prefetch(row + at, 0);
+    }
 }
 
 /* --- y = x w: n columns at a time; n is a constant, so that their sums stay in registers

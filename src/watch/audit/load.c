@@ -308,8 +308,8 @@ static void note_returned(pli_audit *audit, const pli_event *event) {
     }
 }
 
-/* The job goes on from a checkpoint: its workers' clocks count from there. All say so, before they do anything; those that
- * know from which checkpoint say it again. */
+/* The job goes on from a checkpoint: its workers' clocks count from there. All say so, before they do anything; those
+ * that know from which checkpoint say it again. */
 static plait_status begin(pli_audit *audit, const pli_event *event, plait_error *err) {
     bool same = event->group == NULL && (!audit->begins || event->clock == audit->first_clock) &&
                 audit->worker[event->rank].clocks == audit->first_clock;

@@ -182,8 +182,8 @@ static void test_a_file_a_rank(void **state) {
     for (int32_t rank = 0; rank < 2; rank++) unlink(path[rank]);
 }
 
-/* A job of two workers that goes on at these clocks (-1: the worker does not say so) from these checkpoints, and ends one
- * clock, `clock`. */
+/* A job of two workers that goes on at these clocks (-1: the worker does not say so) from these checkpoints, and ends
+ * one clock, `clock`. */
 static plait_status audit_going_on(const int64_t begins[2], const char *const from[2], int64_t clock,
                                    pli_audit_verdict *verdict, char *text, size_t bytes, plait_error *err) {
     const pli_event_job   job = { .workers = 2, .servers = 1, .first_server = 0 };
@@ -241,7 +241,8 @@ static plait_status audit_going_on(const int64_t begins[2], const char *const fr
 
 static void test_a_job_that_goes_on(void **state) {
     (void)state;
-    const char *const same[2] = { "checkpoint-5", "checkpoint-5" }, *const other[2] = { "checkpoint-5", "checkpoint-6" };
+    const char *const same[2] = { "checkpoint-5", "checkpoint-5" };
+    const char *const other[2] = { "checkpoint-5", "checkpoint-6" };
     pli_audit_verdict verdict;
     plait_error       err = { 0 };
     char              text[2000];
