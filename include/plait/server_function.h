@@ -28,8 +28,8 @@ typedef struct plait_slice {
 
 /** Runs on each shard. slices [n_slices]: one for each table of the call; args: as the caller gave them; answer
  *  [answer_bytes] starts zeroed. The function must not call into plait (a call that may wait returns EINVAL and does
- *  nothing else; then the plait_table_call, too, returns EINVAL with a text that names both). Its answer must depend on
- *  its arguments alone. */
+ *  nothing else; then the plait_table_call, too, returns EINVAL with a text that names both). Its answer, and what it
+ *  writes, must depend on its arguments alone: where shards have two replicas it runs at both. */
 typedef plait_status plait_server_fn(void *user, const plait_slice *slices, int32_t n_slices, const void *args,
                                      size_t args_bytes, void *answer, size_t answer_bytes);
 

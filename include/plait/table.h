@@ -215,7 +215,8 @@ PLAIT_API plait_status plait_table_zero(plait_table *table);
  *  The function sees what a get of the caller would fetch (no copy of the worker's), less those of the caller's incs
  *  that have not been sent. get-type: not collective. update-type: collective over the workers with equal arguments;
  *  runs once a shard, after the updates of all clocks before the caller's, and every worker gets the same answer; only
- *  where reads have whole clocks, as under bsp, and without replicas (EREFUSED). Errors: ENAME; ESHAPE the tables
+ *  where reads have whole clocks, as under bsp, and not with workers that may join (EREFUSED). With opts.replicas 2 it
+ *  runs at both replicas, and the call returns when both have run it. Errors: ENAME; ESHAPE the tables
  *  differ; EMISMATCH workers' calls of an update-type function differ; what the function returned. */
 PLAIT_API plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name,
                                         const void *args, size_t args_bytes, void *answer, size_t answer_bytes);

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Solvers whose workers remember something of each row, whose ranks die: train --optimizer newton and cd (of hinge) --replicas 2
-# under plait launch, a rank of which is killed (SIGKILL) between two clocks or within one. The others take its rows over, make
-# their sums anew, and end at the optimum of the run in which nobody died, within --tolerance. The audit proves each run.
+# Solvers whose ranks die: train --optimizer lbfgs, newton and cd (of hinge) --replicas 2 under plait launch, a rank of which is
+# killed (SIGKILL) between two clocks or within one. The others take its rows over, and end at the optimum of the run in which
+# nobody died, within --tolerance: workers of newton and cd, who remember something of each row, make their sums anew; lbfgs goes
+# on with its vectors. The audit proves each run.
 # usage: solvers_die.sh MPIRUN RUNS FULL_RUNS      of each kind; the last counts under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
@@ -9,12 +10,15 @@ export PLAIT_MPIRUN
 runs=$2
 [ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3
 
-gzip -dc "$data/a9a/a9a.gz" | head -n 4000 >some
+gzip -dc "$data/a9a/a9a.gz" >all
+head -n 4000 all >some
 sharper="--data some --model hinge --optimizer newton --tolerance 1e-6"
 limited="--data some --optimizer newton --hash-bits 14 --tolerance 1e-6"
 stale="--data some --optimizer newton --hash-bits 14 --tolerance 1e-6 --consistency ssp:2"
 dual="--data some --model hinge --optimizer cd --l2 0.001 --tolerance 1e-4"
 behind="--data some --model hinge --optimizer cd --l2 0.001 --tolerance 1e-4 --consistency ssp:1"
+onservers="--data some --optimizer lbfgs --hash-bits 14 --l2 0.0001 --tolerance 1e-9"
+onworkers="--data all --model hinge --optimizer lbfgs --tolerance 1e-7"
 
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m 2>/dev/null | head -n 1; }
 reaches() { gone $pid || says m "\"epoch\": $1[,}]"; }
@@ -41,7 +45,7 @@ dies() {
 }
 
 number=0
-for what in sharper limited stale dual behind; do
+for what in sharper limited stale dual behind onservers onworkers; do
     eval "words=\$$what"
     # shellcheck disable=SC2086
     works $what train $words --topology ps --workers 3 --quiet --json

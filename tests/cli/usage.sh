@@ -220,7 +220,7 @@ exits 2 "spares .1. without replicas.*nearest are 2 replicas" refused $t --worke
 k="--topology ps --replicas 2"
 exits 2 "--spares 3 of 3 workers: expected.*one worker that is not a spare" refused $t --workers 3 --spares 3 $k
 exits 2 "--spares 2 with consistency async is refused.*nearest is ssp:4" refused $t --workers 4 --spares 2 $k --consistency async
-works spares $t --epochs 2 --workers 5 --spares 2 $k --reduce exact --json --metrics m
+works spares $t --optimizer adagrad --epochs 2 --workers 5 --spares 2 $k --reduce exact --json --metrics m
 works without $t --optimizer adagrad --epochs 2 --workers 3 --topology ps --reduce exact --json
 [ "$(field spares model_hash)" = "$(field without model_hash)" ] || fail "spares change the model"
 [ "$(field spares spares)" = 2 ] && [ "$(field spares workers)" = 5 ] && [ "$(field without spares)" = 0 ] ||

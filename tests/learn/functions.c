@@ -115,16 +115,19 @@ static void expect(double sum[3]) {
 
 static void test_under_each_pair_with_functions(void **state) {
     static const char *const pairs[][2] = {
-        { "local", "bsp" }, { "allreduce", "bsp" }, { "ps", "bsp" }, { "ps", "bounded-delay:0" }, { "hybrid", "bsp" }
+        { "local", "bsp" }, { "allreduce", "bsp" }, { "ps", "bsp" }, { "ps", "bounded-delay:0" }, { "hybrid", "bsp" },
+        { "ps", "bsp" }, { "allreduce", "bsp" } /* with two replicas */
     };
+    enum { PAIRS = sizeof pairs / sizeof *pairs, ONE_REPLICA = PAIRS - 2 };
     plait_data *data = make_data();
     double      right[3];
     (void)state;
     expect(right);
-    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++)
-        for (int32_t workers = 1; workers <= 4; workers++) {
+    for (size_t p = 0; p < PAIRS; p++)
+        for (int32_t workers = p < ONE_REPLICA ? 1 : 2; workers <= 4; workers++) {
             training t = training_of(data, &learner, pairs[p][0], pairs[p][1]);
             int64_t  shape[1];
+            t.opts.replicas = p < ONE_REPLICA ? 1 : 2;
             must_train(&t, workers);
             const double *sum = plait_model_value(t.model, "sums", PLAIT_F64, 1, shape);
             if (sum == NULL || memcmp(sum, right, sizeof right) != 0)
@@ -148,9 +151,10 @@ static void test_what_has_no_functions_is_refused(void **state) {
             "model counts with consistency ssp:2 is refused: it needs reads that hold all updates of earlier clocks");
     refused(training_of(data, &learner, "gossip:ring", "bsp"), PLAIT_EREFUSED,
             "model counts with topology gossip:ring");
-    two.opts.replicas = 2;
+    two.opts.replicas = 2, two.opts.slots = 1;
     refused(two, PLAIT_EREFUSED,
-            "2 replicas with model counts are refused: its server functions update tables; take another model");
+            "1 slots of workers that may join with model counts are refused: its server functions run when all workers "
+            "have called them, and one that is away calls none");
     reads.functions = own + 1, reads.n_functions = 1; /* its epoch calls one that is not there */
     refused(training_of(data, &reads, "ps", "ssp:2"), PLAIT_ENAME, "total");
     refused(training_of(data, &reads, "ps", "local-sgd:2"), PLAIT_EREFUSED, "it needs server functions");

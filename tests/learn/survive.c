@@ -259,10 +259,6 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
     o.topology = "local";
     refused(&o, "nearest is ps");
     o = s.opts;
-    o.optimizer = "lbfgs";
-    o.exact = 0;
-    refused(&o, "2 replicas with lbfgs are refused: its server functions update tables; take adagrad");
-    o = s.opts;
     o.spares = 1;
     o.replicas = 1;
     refused(&o, "nearest are 2 replicas");

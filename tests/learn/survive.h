@@ -355,6 +355,13 @@ static const kind kinds[] = {
     { "factors", "mf", "bsp", "als", NULL, true, false, true, &few_factors, NULL },
     { "forest of classes, validated", "forest", "bsp", NULL, "0.2", true, false, true, &three_classes, NULL },
     { "net that draws classes, validated", "mlp", "bsp", "adam", "0.2", true, false, false, &drawn, NULL },
+    { "lbfgs, vectors on servers", "logistic", "bsp", "lbfgs", NULL, true, false, true, &by_all_rows, NULL },
+    { "lbfgs, vectors on servers, validated", "squared", "bsp", "lbfgs", "0.2", true, false, true, &by_all_rows, NULL },
+    { "lbfgs, a loss made sharper", "hinge", "bsp", "lbfgs", NULL, false, false, true, &by_all_rows, NULL },
+    { "lbfgs, many weights", "logistic", "bounded-delay:0", "lbfgs", NULL, false, true, true, &by_all_rows,
+      "key-cache,key-delta,zstd" },
+    { "lbfgs, few weights", "logistic", "bsp", "lbfgs", NULL, false, false, true, &by_all_rows, NULL },
+    { "lbfgs of a net", "mlp", "bsp", "lbfgs", NULL, true, false, true, NULL, NULL },
 };
 enum { WORDS = 2, THREE, RATINGS, SETS }; /* sets of data: words, three classes, ratings; how many */
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

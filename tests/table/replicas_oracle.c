@@ -10,6 +10,8 @@
  *             added. At the end each worker's acknowledged clocks are there; of the dead worker's last clock all may be
  *             there, or some, or nothing. Under downpour what the dead worker had gathered since its last push is gone
  *             with it, and no more.
+ *             In some clocks all first call a server function, which doubles what a table that applies at clocks
+ *             holds by then, and all hear the same of each shard.
  *     adam    A get in clock c has, to the bit, what every other get in c has had, also in a run of the same tables in
  *             which nobody dies. Such values are no sets: the table is opaque.
  *     filters that round
@@ -40,11 +42,23 @@ bool adds(const world *w, int t, int32_t v, int64_t clock, int h) {
 
 double share(const world *w, int t, int h) { return w->rounds[t] ? 1 + 0.37 * h : 1; }
 
-static uint64_t expected(const world *w, int t, int32_t v, int64_t clocks, int h) {
+/* How often a call has doubled what was added in clock `added`, in clock `now`. */
+static int doublings(const world *w, int t, int64_t added, int64_t now) {
+    int n = 0;
+    for (int64_t c = added + 1; c <= now && c < CLOCKS && is_called(w, t); c++) n += (int)(w->calls >> c & 1);
+    return n;
+}
+
+/* What is there of the first `clocks` clocks, in clock `now`. */
+static uint64_t expected_in(const world *w, int t, int32_t v, int64_t clocks, int64_t now, int h) {
     uint64_t bits = 0;
     for (int64_t c = 0; c < clocks; c++)
-        if (adds(w, t, v, c, h)) bits |= UINT64_C(1) << c;
+        if (adds(w, t, v, c, h)) bits += UINT64_C(1) << (c + doublings(w, t, c, now));
     return bits;
+}
+
+static uint64_t expected(const world *w, int t, int32_t v, int64_t clocks, int h) {
+    return expected_in(w, t, v, clocks, clocks, h);
 }
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
@@ -81,7 +95,7 @@ static void check_exactly(world *w, int32_t k, int64_t clock, int h, int32_t v, 
     worker        *me = &w->worker[k];
     const uint64_t wanted = expected(w, me->reads, v, clock, h);
     if (seen == wanted) return;
-    if (me->state == STANDING_READS && seen == expected(w, me->reads, v, clock + 1, h)) {
+    if (me->state == STANDING_READS && seen == expected_in(w, me->reads, v, clock + 1, clock, h)) {
         me->in_vain = true;
         return;
     }
@@ -167,6 +181,24 @@ void check_read(world *w, int32_t k, bool last) {
             if (!w->stale[me->reads]) check_exactly(w, k, clock, h, v, seen);
             else check_bounds(w, k, last, h, v, seen);
         }
+}
+
+/* --- server functions --------------------------------------------------------------------------------------------- */
+
+/* Every worker hears of a shard what every other has heard. */
+void check_call(world *w, int32_t k) {
+    worker       *me = &w->worker[k];
+    const int32_t t = me->calls, shards = w->spec[t].placement.shards;
+    int32_t       n = 0;
+    for (const pli_msg *reply = me->ticket.replies; reply != NULL; reply = reply->next, n++) {
+        const int32_t shard = pli_placement_shard_at(&w->spec[t].placement, reply->head.src);
+        double       *answer = &w->answers[me->clock][t][shard < 0 ? 0 : shard];
+        SURE(w, shard >= 0 && reply->head.body_bytes == sizeof *answer);
+        if (!w->answered[me->clock][t]) memcpy(answer, pli_msg_body(reply), sizeof *answer);
+        SURE(w, memcmp(answer, pli_msg_body(reply), sizeof *answer) == 0);
+    }
+    SURE(w, n == shards);
+    w->answered[me->clock][t] = true;
 }
 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */

@@ -41,6 +41,54 @@ static bool end_read(world *w, int32_t k, bool last) {
     return true;
 }
 
+/* --- server functions --------------------------------------------------------------------------------------------- */
+
+/* Calls the next table that is due in the clock. false: there is none. */
+static bool begin_call(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    while (me->calls < w->tables && !is_called(w, me->calls)) me->calls++;
+    if (!(w->calls >> me->clock & 1) || me->calls == w->tables) return false;
+    if (w->strikes_calls && w->death_at == INT64_MAX) w->death_at = direct_events(w->d) + (int64_t)pick(w, 60);
+    const int32_t        t = me->calls;
+    const pli_placement *placement = &w->spec[t].placement;
+    const pli_wire_call  call = { .updates = 1, .n_tables = 1, .rows = w->spec[t].rows,
+                                  .number = ++me->client.calls, .answer_bytes = sizeof(double) };
+    plait_status status = PLAIT_OK;
+    uint64_t     now;
+    pli_out     *out = enter(w, k, &now);
+    pli_ticket_open(&me->client, &me->ticket);
+    pli_cache_forget(me->table[t]);
+    for (int32_t i = 0; i < placement->shards && status >= 0; i++) {
+        pli_msg *msg = pli_msg_new(sizeof call + 8);
+        memcpy(pli_msg_body(msg), &call, sizeof call);
+        memcpy(pli_at(pli_msg_body(msg), sizeof call), &(uint32_t[]){ (uint32_t)w->spec[t].id, 0 }, 8);
+        msg->head.clock = me->client.clock;
+        status = pli_client_send(&me->client, now, pli_placement_rank(placement, i) - placement->first_rank, PLI_CALL,
+                                 msg, &me->ticket, out, NULL);
+    }
+    leave(w, k);
+    SURE(w, status == PLAIT_OK || w->zombie[k]);
+    me->waiting = true;
+    me->state = status < 0 ? DEAD : CALLING;
+    return true;
+}
+
+static bool end_call(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    if (!pli_ticket_done(&me->ticket)) return false;
+    SURE(w, w->zombie[k] || me->ticket.failure.code == 0);
+    if (!w->zombie[k]) check_call(w, k);
+    enter(w, k, &now);
+    pli_ticket_unlink(&me->client, &me->ticket);
+    leave(w, k);
+    pli_ticket_free(&me->ticket);
+    me->waiting = false;
+    me->calls++;
+    me->state = READY;
+    return true;
+}
+
 /* --- updates ------------------------------------------------------------------------------------------------------ */
 
 /* The worker that computes what belongs to v's rows, of hot row h. */
@@ -232,7 +280,7 @@ static void begin_clock_end(world *w, int32_t k) {
 
 static void enter_clock(world *w, worker *me) {
     me->again = me->clock == w->many_in ? MANY : 0;
-    me->reads = 0;
+    me->reads = me->calls = 0;
     me->state = READY;
 }
 
@@ -363,9 +411,11 @@ bool step_worker(world *w, int32_t k) {
     bool    done;
     switch (me->state) {
     case READY:
+        if (begin_call(w, k)) return true;
         me->state = READING;
         begin_read(w, k);
         return true;
+    case CALLING: return end_call(w, k);
     case READING:
         if (!end_read(w, k, false)) return false;
         me->state = me->reads < w->tables ? READY : ADDING;

@@ -99,6 +99,40 @@ static void create_tables(world *w) {
     }
 }
 
+/* --- a server function -------------------------------------------------------------------------------------------- */
+
+static bool is_hot(const world *w, int64_t row) {
+    for (int h = 0; h < HOT; h++)
+        if ((int64_t)w->hot[h] == row) return true;
+    return false;
+}
+
+/* Doubles all values of a shard; the answer is their sum before. So a call that is lost, runs twice, or runs on the
+ * wrong side of a clock's sum shows in all that was added before. The first dense row that nobody updates gets the sum,
+ * so one that runs over some of the rows shows as well. */
+static plait_status twice(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t args_bytes,
+                          void *answer, size_t answer_bytes) {
+    const plait_slice *s = slices;
+    double            *x = s->values, *sum = answer;
+    int64_t            idle = 0;
+    (void)args;
+    if (n_slices != 1 || args_bytes != 0 || answer_bytes != sizeof *sum) return PLAIT_EINVAL;
+    for (int64_t i = 0; i < s->rows * s->cols; i++) {
+        *sum += x[i];
+        x[i] *= 2;
+    }
+    while (idle < s->rows && is_hot(user, s->first + idle)) idle++;
+    if (s->keys == NULL && idle < s->rows) x[idle * s->cols] += *sum + 1;
+    return PLAIT_OK;
+}
+
+/* Not where one leaves early, who would call no more, nor where others come, nor with three replicas. */
+static uint64_t draw_calls(const world *w) {
+    pli_random r = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 11, 0);
+    if (w->elastic || w->leaver >= 0 || w->layout.replicas > 2 || pli_random_below(&r, 2) == 0) return 0;
+    return pli_random_below(&r, UINT64_C(1) << CLOCKS) | pli_random_below(&r, UINT64_C(1) << CLOCKS);
+}
+
 /* --- the schedule ------------------------------------------------------------------------------------------------- */
 
 /* Has the rank shards from the first? */
@@ -166,6 +200,7 @@ void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elas
     const int32_t spares = !elastic && pli_random_below(&random, 3) == 0
                                ? 1 + (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1)
                                : 0;
+    w->function = (plait_function){ .name = "twice", .updates = 1, .run = twice, .user = w };
     w->layout = (pli_layout){ .workers = w->workers,
                               .servers = apart > 0 ? apart : w->workers - spares - slots,
                               .first_server = apart > 0 ? w->workers : 0,
@@ -173,7 +208,9 @@ void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elas
                               .spares = spares,
                               .slots = slots,
                               .resend_after_ns = lossy ? 2000000 : 0,
-                              .replicas = replicas };
+                              .replicas = replicas,
+                              .functions = &w->function,
+                              .n_functions = 1 };
     w->d = direct_new(seed, w->ranks, &net);
     w->bsp = pick(w, 3) > 0 || elastic;
     w->leaver = -1;
@@ -218,6 +255,13 @@ void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elas
         w->leaver = w->second_at >= 0 ? w->second : (int32_t)pick(w, (uint64_t)w->workers);
         w->leaves_at = 1 + (int64_t)pick(w, CLOCKS - 1);
         w->barriers &= (UINT64_C(1) << w->leaves_at) - 1; /* where it does not come to all */
+    }
+    w->calls = draw_calls(w);
+    w->strikes_calls = w->calls != 0 && seed % 3 == 0;
+    if (w->strikes_calls) {
+        w->victim = w->layout.first_server + (int32_t)(seed / 3 % (uint64_t)w->layout.servers);
+        w->death_at = INT64_MAX;
+        w->dies_again = true;
     }
     draw_fellow(w);
     w->gathers = pick(w, UINT64_C(1) << (CLOCKS + 2)) & ~UINT64_C(1);
@@ -349,7 +393,7 @@ void kill_another(world *w) {
     const int32_t rank = (int32_t)pick(w, (uint64_t)w->ranks);
     int32_t       left = 0;
     for (int32_t k = 0; k < w->workers; k++) left += k != rank && is_at_work(w, k);
-    if (pick(w, 20) > 0 || left == 0) return;
+    if (pick(w, w->strikes_calls ? 5 : 20) > 0 || left == 0) return;
     if (!is_free_to_die(w, rank)) return;
     w->dies_again = pick(w, 2) == 0;
     if (w->layout.replicas > 2) end_zombies(w); /* of two, nobody takes anything from it */

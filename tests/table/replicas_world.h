@@ -41,7 +41,7 @@ enum {
 };
 
 typedef enum state {
-    READY, READING, ADDING, ENDING, STANDING_IN, STANDING_READS, IN_BARRIER, LAST_READ, LEAVING, DONE, DEAD,
+    READY, CALLING, READING, ADDING, ENDING, STANDING_IN, STANDING_READS, IN_BARRIER, LAST_READ, LEAVING, DONE, DEAD,
     AWAY /* it waits until it may join */
 } state;
 
@@ -59,6 +59,7 @@ typedef struct worker {
     bool              left;
     int32_t           again; /* so many more reads before the clock is ended */
     int32_t           item, phase, want; /* of what it adds in a clock: which, how far, what the policy wants */
+    int32_t           calls; /* tables whose values it has had changed by a server function in this clock */
     uint64_t          gathering; /* number of the barrier to which it has brought something; 0: to none */
     int32_t           goes; /* so many more times it leaves and asks to join again */
     double            values[ROWS * WORKERS_MAX];
@@ -91,6 +92,11 @@ typedef struct world {
     bool       dead[RANKS_MAX], zombie[RANKS_MAX]; /* zombie: taken for dead, and alive */
     bool       suspects; /* the victim is only taken for dead */
     uint64_t   barriers; /* bit c: behind clock c - 1 */
+    plait_function function; /* that all call in some clocks ... */
+    bool       strikes_calls; /* ... where ranks die around the first of these calls */
+    uint64_t   calls;    /* bit c: in clock c all call a server function that doubles what tables hold */
+    double     answers[CLOCKS][TABLES_MAX][RANKS_MAX]; /* of each shard ... */
+    bool       answered[CLOCKS][TABLES_MAX];           /* ... once somebody has heard it */
     uint64_t   gathers;  /* bit n: to the n-th barrier each brings something, if it is not the last */
     uint64_t   strikes_at; /* the victim, who gathers, dies soon after the last has come to that one; 0: whenever */
     uint32_t   came[CLOCKS + 2]; /* to which these have come; 0: nobody has heard yet */
@@ -169,6 +175,11 @@ bool   adds(const world *w, int t, int32_t v, int64_t clock, int h);
 /** What hot row h of table t gets in a clock, in units of 2^clock. The rows of a table
  *  whose filter rounds differ in it, so that something is rounded. */
 double share(const world *w, int t, int h);
+
+/** Does a server function change the values of table t? */
+static inline bool is_called(const world *w, int32_t t) { return !w->stale[t] && !w->rounds[t]; }
+/** Judges what the shards of the table that worker k has called have answered. */
+void check_call(world *w, int32_t k);
 
 /** Judges what worker k has read. last: behind the last barrier. */
 void     check_read(world *w, int32_t k, bool last);

@@ -59,6 +59,7 @@ static void raw_weights(pli_lbfgs *l, const void *values, pli_weights *weights) 
 
 static plait_status push_gradient(pli_lbfgs *l, int64_t slot) {
     linear_pass *p = l->own;
+    if (l->looks) return PLAIT_OK;
     const pli_run *run = l->run;
     pli_gradient  *gradient = &p->gradient;
     int64_t        k = p->fit->linear.goal.columns, d = p->fit->linear.features;
@@ -122,7 +123,7 @@ static plait_status metric(pli_lbfgs *l) {
     pli_run_charge(run, &l->batch, p->fit->linear.goal.columns, l->values);
     if (!run->exact) {
         PLI_TRY(pli_gradient_squares(&p->gradient, l->rows, &l->batch, run->err));
-        PLI_TRY(push_metric(l, 0, 1.0 / plait_comm_workers(run->comm)));
+        PLI_TRY(push_metric(l, 0, (double)l->batch.parts / pli_dataset_blocks(run->data)));
     }
     for (int32_t first = 0, n; run->exact && first < l->batch.parts; first += n) {
         n = pli_gradient_apart(&p->gradient, &l->batch, first);
@@ -211,7 +212,8 @@ static plait_status begin(pli_lbfgs *l) {
                         "the data have no features, and the model has no intercept: there is nothing to learn");
     PLI_TRY(run->exact
                 ? pli_gradient_init_apart(&p->gradient, &p->fit->linear, run->pool, run->err)
-                : pli_gradient_init(&p->gradient, &p->fit->linear, run->pool, run->data, false, groups, run->err));
+                : pli_gradient_init(&p->gradient, &p->fit->linear, run->pool, run->data, run->opts->replicas > 1,
+                                    groups, run->err));
     if (p->is_large && p->fit->fit.scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX)
         pli_gradient_narrow(&p->gradient);
     if (p->is_large) pli_dataset_pack(run->data, run->pool);

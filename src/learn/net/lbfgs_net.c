@@ -158,10 +158,10 @@ static plait_status push(pli_lbfgs *l, plait_table *table, double *sum) {
     return plait_table_inc_range(table, 0, l->rows, sum, 0);
 }
 
-/* The objective is in the data's units, so the metric is the unit. Only the lead pushes it, so that it does not depend
- * on the number of workers. */
+/* The objective is in the data's units, so the metric is the unit. Only who has the first block pushes it, so that it
+ * does not depend on the number of workers. */
 static plait_status metric(pli_lbfgs *l) {
-    if (!pli_comm_leads(l->run->comm)) return PLAIT_OK;
+    if (l->batch.parts == 0 || l->batch.part[0].block->number != 0) return PLAIT_OK;
     struct net_pass *n = l->own;
     for (int64_t i = 0; i < l->values; i++) n->sum[i] = n->net->units.unit;
     return push(l, l->h, n->sum);
@@ -189,7 +189,7 @@ static plait_status run_rows(pli_lbfgs *l, pli_total *total) {
 static plait_status push_gradient(pli_lbfgs *l) {
     struct net_pass *n = l->own;
     for (int64_t i = 0; i < l->values; i++) n->sum[i] *= n->net->units.unit / (double)l->run->train_rows;
-    PLI_TRY(push(l, l->g, n->sum));
+    if (!l->looks) PLI_TRY(push(l, l->g, n->sum));
     memset(n->sum, 0, (size_t)l->values * sizeof *n->sum);
     return PLAIT_OK;
 }

@@ -75,22 +75,14 @@ static plait_status create_tables(pli_lbfgs *l) {
 
 /* Takes loss and gradient at w, in one clock: the mean gradient arrives in g, and all agree on loss and stop. */
 static plait_status evaluate(pli_lbfgs *l) {
-    pli_run    *run = l->run;
-    pli_total   total = { 0 };
     const void *values;
-    PLI_TRY(plait_table_read(l->w, 0, l->rows, &values));
-    if (pli_curve_due(run)) pli_curve_keep(run, values);
-    PLI_TRY(l->pass->compute(l, values, &total));
-    PLI_TRY(plait_job_clock(run->job));
-    run->clocks_done++;
-    pli_sums all, sums = pli_total_sums(&total);
-    /* Hits are not counted here: their field carries the wish to stop. */
-    pli_total_add(&total, &(pli_sums){ .right = pli_run_stops_here(run) });
-    PLI_TRY(pli_total_agree(run->comm, &total, &all));
-    l->loss = all.loss / (double)run->train_rows;
-    l->excess = l->is_soft ? all.absolute / (double)run->train_rows : 0;
-    l->stop = all.right > 0;
-    pli_meter_tell(&l->meter, &sums, run->epochs_done, 0, false);
+    pli_sums    own;
+    if (pli_curve_due(l->run)) {
+        PLI_TRY(plait_table_read(l->w, 0, l->rows, &values));
+        pli_curve_keep(l->run, values);
+    }
+    PLI_TRY(pli_lbfgs_evaluate(l, NULL, &own));
+    pli_meter_tell(&l->meter, &own, l->run->epochs_done, 0, false);
     return PLAIT_OK;
 }
 
@@ -366,13 +358,16 @@ static plait_status iterate(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
+static plait_status add_metric(pli_lbfgs *l, void *unused) {
+    (void)unused;
+    return l->pass->metric(l);
+}
+
 static plait_status begin(pli_lbfgs *l, bool *resumed_out) {
     pli_run               *run = l->run;
     const pli_solver_keeps keeps = pli_lbfgs_keeps(l);
     PLI_TRY(l->pass->begin(l));
-    PLI_TRY(pli_batches_create(run->data, run->opts->seed, 1, false, run->fraction > 0 ? pli_run_holds_back : NULL, run,
-                               &l->batches, run->err));
-    PLI_TRY(pli_batches_get(l->batches, 0, 0, &l->batch, run->err));
+    PLI_TRY(pli_lbfgs_rows_begin(l));
     l->by_blocks = l->pass->has_blocks != NULL && l->pass->has_blocks(l);
     if (l->by_blocks) return PLAIT_OK;
     l->args.exact = run->exact;
@@ -381,8 +376,7 @@ static plait_status begin(pli_lbfgs *l, bool *resumed_out) {
     PLI_TRY(create_tables(l));
     PLI_TRY(pli_lbfgs_keep_begin(l, &keeps, resumed_out));
     if (*resumed_out) return PLAIT_OK;
-    PLI_TRY(l->pass->metric(l));
-    return plait_job_clock(run->job);
+    return pli_lbfgs_clock(l, add_metric, NULL);
 }
 
 static plait_status train(pli_lbfgs *l) {
@@ -406,7 +400,7 @@ static plait_status solved(pli_lbfgs *l) {
 plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass) {
     pli_lbfgs    l = { .run = run, .pass = pass, .stretch = 1, .first_stretch = 1 };
     plait_status status = pli_lbfgs_keep_end(&l, train(&l));
-    pli_batches_destroy(&l.batches);
+    pli_lbfgs_rows_end(&l);
     pli_free(l.fallen);
     pass->end(&l);
     return status == PLAIT_OK && !l.by_blocks ? solved(&l) : status;

@@ -104,27 +104,17 @@ static plait_status take_up(blocks_run *o) {
 /* Takes objective and gradient at `next`. */
 static plait_status evaluate(blocks_run *o, double *objective_out) {
     pli_lbfgs *l = o->l;
-    pli_run   *run = l->run;
-    pli_total  total = { 0 };
-    pli_sums   all;
+    pli_sums   own;
     double     square = 0;
-    if (pli_curve_due(run)) pli_curve_keep(run, o->next);
-    PLI_TRY(l->pass->compute(l, o->next, &total));
-    PLI_TRY(plait_job_clock(run->job));
-    run->clocks_done++;
-    const pli_sums own = pli_total_sums(&total);
-    pli_total_add(&total, &(pli_sums){ .right = pli_run_stops_here(run) }); /* this field carries the wish to stop */
-    PLI_TRY(pli_total_agree(run->comm, &total, &all));
+    if (pli_curve_due(l->run)) pli_curve_keep(l->run, o->next);
+    PLI_TRY(pli_lbfgs_evaluate(l, o->next, &own));
     PLI_TRY(read_new(o->g, l->rows, o->n, o->seen, o->next_slope));
     for (int64_t i = 0; i < o->n; i++) {
         o->next_slope[i] += o->penalty[i] * o->next[i];
         square += o->penalty[i] * o->next[i] * o->next[i];
     }
-    l->loss = all.loss / (double)run->train_rows;
-    l->excess = l->is_soft ? all.absolute / (double)run->train_rows : 0;
-    l->stop = all.right > 0;
     *objective_out = l->loss + square / 2;
-    pli_meter_tell(&l->meter, &own, run->epochs_done, 0, false);
+    pli_meter_tell(&l->meter, &own, l->run->epochs_done, 0, false);
     return PLAIT_OK;
 }
 
@@ -142,14 +132,17 @@ static plait_status factor_block(blocks_run *o, int64_t b, double *block) {
     return pli_lbfgs_factor(o->m, block, o->l->run->err);
 }
 
+static plait_status add_blocks(pli_lbfgs *l, void *arg) {
+    const blocks_run *o = arg;
+    return l->pass->blocks(l, o->w, o->blocks);
+}
+
 /* Takes the metric at w. The first one has a single block, since all scores are still alike. */
 static plait_status renew_metric(blocks_run *o, int64_t blocks) {
-    pli_lbfgs *l = o->l;
-    PLI_TRY(l->pass->blocks(l, o->w, blocks));
-    PLI_TRY(plait_job_clock(l->run->job));
+    o->blocks = blocks;
+    PLI_TRY(pli_lbfgs_clock(o->l, add_blocks, o));
     PLI_TRY(read_new(o->h, blocks * o->m, blocks * o->m * o->m, o->metric_seen, o->metric));
     for (int64_t b = 0; b < blocks; b++) PLI_TRY(factor_block(o, b, o->metric + b * o->m * o->m));
-    o->blocks = blocks;
     o->fresh = true;
     return PLAIT_OK;
 }

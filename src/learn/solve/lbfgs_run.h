@@ -3,6 +3,7 @@
  *     lbfgs.c            iterations: the two loops, line search, ends
  *     lbfgs_functions.c  the vectors, on their shards
  *     lbfgs_blocks.c     with blocks of the Hessian as metric, for few weights
+ *     lbfgs_rows.c       whose rows the worker passes over, and what becomes of a dead worker's
  *     lbfgs_kept.c       what a checkpoint holds beside the vectors' tables; lbfgs_blocks_kept.c of the other
  *     linear/, net/      the passes of a model
  */
@@ -12,6 +13,7 @@
 #include <math.h>
 
 #include "learn/keep/keep.h"
+#include "learn/solve/inherit.h"
 #include "learn/solve/lbfgs.h"
 #include "learn/solve/progress.h"
 
@@ -24,7 +26,12 @@ typedef struct pli_lbfgs {
     int32_t        tables;
     pli_lbfgs_args args;
     pli_batches   *batches;
-    pli_batch      batch;
+    pli_batch      batch;  /* the rows that the pass at hand goes over */
+    pli_heir       heir;   /* of a run that goes on when a worker dies; part NULL: of any other        */
+    int32_t       *held;   /* [n_held] the blocks whose rows it went over in the clock at hand, save those that fell
+                            * to it in that clock                                                      */
+    int32_t        n_held;
+    bool           looks;  /* the pass at hand pushes nothing: only the losses are wanted              */
     const struct pli_lbfgs_pass *pass;
     void          *own; /* of the pass */
     pli_meter      meter;
@@ -52,7 +59,7 @@ typedef struct pli_lbfgs {
     bool            single; /* the model computes in float32, whatever the tables have */
 } pli_lbfgs;
 
-/* A model's part. Its passes go over l->batch, which is all rows of the worker. */
+/* A model's part. Its passes go over l->batch: all rows of the worker, or those of a dead one that fall to it. */
 typedef struct pli_lbfgs_pass {
     /** Sets rows, columns, values, type and args' memory, packed and free_row; makes memory. end follows in any
      *  case. */
@@ -62,10 +69,10 @@ typedef struct pli_lbfgs_pass {
      *  caller frees them. NULL: all weights 0, all factors 1. */
     plait_status (*initial)(const pli_lbfgs *l, void **initial_out);
     plait_status (*penalty)(const pli_lbfgs *l, void **penalty_out);
-    /** Pushes the metric's diagonal, which is never 0, to table h. */
+    /** Pushes this batch's part of the metric's diagonal, whose sum is never 0, to table h. */
     plait_status (*metric)(pli_lbfgs *l);
     /** Pushes the mean gradient of the losses at these values of w to table g, and adds the losses to total; under
-     *  --reduce exact block by block. */
+     *  --reduce exact block by block. l->looks: it pushes nothing. */
     plait_status (*compute)(pli_lbfgs *l, const void *values, pli_total *total);
     /** NULL: never. Else: are the blocks of the Hessian few enough, and do these settings go with them? Asked after
      *  begin. */
@@ -104,6 +111,19 @@ static inline double pli_lbfgs_excess(const pli_lbfgs *l) {
 double pli_lbfgs_sharpen(pli_lbfgs *l);
 /** Is the solver's own gap (a share of the objective) so small beside the excess that the next stage may begin? */
 bool pli_lbfgs_may_sharpen(const pli_lbfgs *l, double own);
+
+/* --- rows: lbfgs_rows.c ------------------------------------------------------------------------------------------- */
+
+/** Makes batches, and l->batch. end follows in any case. */
+plait_status pli_lbfgs_rows_begin(pli_lbfgs *l);
+void         pli_lbfgs_rows_end(pli_lbfgs *l);
+/** Does `add` over the worker's rows (l->batch), and ends the clock. If a worker has died in it, does `add` over the
+ *  rows that fall to this one, too: once the clock has ended, the tables have what all rows add, each once. */
+typedef plait_status pli_lbfgs_add(pli_lbfgs *l, void *arg);
+plait_status pli_lbfgs_clock(pli_lbfgs *l, pli_lbfgs_add *add, void *arg);
+/** A clock whose `add` is pass->compute at these values; NULL: at those of w. *own_out: the sums over the own rows.
+ *  Sets l->loss, excess and stop by the sums over all rows. Collective. */
+plait_status pli_lbfgs_evaluate(pli_lbfgs *l, const void *values, pli_sums *own_out);
 
 /* --- checkpoints: lbfgs_kept.c ------------------------------------------------------------------------------------ */
 

@@ -73,6 +73,7 @@ typedef struct pli_client {
     bool       left;
     bool       ending;   /* with replicas: the clock's end is sent, but not yet safe everywhere */
     uint64_t   barriers; /* how many barriers the worker has come to */
+    uint64_t   calls;    /* how many server functions that update it has called */
     uint64_t   passed;   /* ... of tables, and told the event log of */
     uint8_t   *dead;     /* [workers], with replicas: 1 for a worker that has died, as far as this one has heard */
     uint8_t                  *absent;   /* [ranks]: died, or ended in good order                */

@@ -61,6 +61,7 @@ void pli_replicas_close(pli_server *server) {
     pli_rx_destroy(&c->rx);
     pli_msg_free(&c->sum);
     pli_msg_free(&c->gathered);
+    pli_msg_free(&c->answered);
     pli_msg_free_list(&c->early);
     pli_msg_free_list(&c->held);
     pli_free(c->safe);

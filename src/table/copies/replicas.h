@@ -15,6 +15,8 @@
  *               of a clock is in the log then, and so never sent again; but it is not safe before the SUM is
  *   MET         a barrier was complete, and with it what is prepared; with what workers brought to it (GATHER, by which
  *               collectives go: comm/carried.h)
+ *   CALL        all have called a server function that updates tables, and it has run (replicas_calls.c): what it does
+ *               is a function of rows that both replicas have, so it runs at both, in the same place among the sums
  *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies; and when they
  *               have all been taken
  *   END         all workers have said good-bye
@@ -250,6 +252,8 @@ typedef struct pli_replicas {
     bool         unlisted;      /* there was no memory for a part of the list */
     pli_same   same;
     uint64_t   met;           /* how many barriers were complete */
+    uint64_t   called;        /* how many calls of server functions that update have run */
+    pli_msg   *answered;      /* the answer to the last of them; NULL: none has run */
     pli_msg   *gathered;      /* the answer to the last barrier, if it was a GATHER; NULL: it was not */
     int64_t    created;       /* how many tables are in the log */
     pli_msg     *early, **early_last; /* see 8 */
@@ -354,6 +358,17 @@ bool pli_relay_starts_over(const pli_server *server, const pli_msg *msg);
 void pli_replicas_come_first(pli_server *server, uint64_t now_ns, pli_out *out);
 /** It acts upon messages from now on, if nothing of its log before could be lost with it alone. */
 void pli_replicas_settle(pli_server *server, uint64_t now_ns, pli_out *out);
+
+/* replicas_calls.c: server functions that update tables run at both replicas */
+
+/** A call has run here, for all these requests [n] alike: it goes into the log, and its answer (taken) to all of them
+ *  when it is safe. */
+void pli_replicas_called(pli_server *server, uint64_t now_ns, pli_msg *const *requests, int32_t n, pli_msg *answer,
+                         pli_out *out);
+/** Takes a CALL that the log has brought: runs it. */
+void pli_replicas_take_call(pli_server *server, pli_msg *msg, pli_out *out);
+/** Answers who calls again what has run. */
+void pli_replicas_answer_calls(pli_server *server, uint64_t now_ns, pli_out *out);
 
 /* replicas_new.c: how a new replica is made, and how a rank becomes one */
 

@@ -82,6 +82,7 @@ static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out)
         if (msg->head.body_bytes == 0) break;
         c->gathered = msg;
         return;
+    case PLI_CALL: pli_replicas_take_call(server, msg, out); break;
     case PLI_END:
         c->over = true; /* the end, once it is confirmed */
         (void)pli_replicas_reach(server, INT64_MAX, out);

@@ -46,6 +46,7 @@ static pli_msg *whole_of(const pli_server *server) {
     const pli_replicas    *c = server->replicas;
     const size_t         workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
     const uint64_t       gathered = c->gathered == NULL ? 0 : c->gathered->head.body_bytes;
+    const uint64_t       answered = c->answered == NULL ? 0 : c->answered->head.body_bytes;
     const bool           at_clock = pli_server_has_clocks(server);
     const pli_wire_whole whole = { .first_clock = server->first_clock,
                                    .applied = server->applied,
@@ -54,9 +55,11 @@ static pli_msg *whole_of(const pli_server *server) {
                                    .barriers = c->roster.barriers,
                                    .snapped = server->snapped,
                                    .created = (uint64_t)c->created,
-                                   .gathered = c->gathered == NULL ? PLI_GONE : gathered };
+                                   .gathered = c->gathered == NULL ? PLI_GONE : gathered,
+                                   .called = c->called,
+                                   .answered = answered };
     pli_msg *msg = pli_msg_new(sizeof whole + workers * sizeof(pli_wire_logged) + tables * sizeof(uint64_t) +
-                               (size_t)pli_pad8(gathered));
+                               (size_t)(pli_pad8(gathered) + answered));
     if (msg == NULL) return NULL;
     memset(pli_msg_body(msg), 0, msg->head.body_bytes);
     memcpy(pli_msg_body(msg), &whole, sizeof whole);
@@ -70,6 +73,8 @@ static pli_msg *whole_of(const pli_server *server) {
     }
     for (size_t t = 0; t < tables; t++) version[t] = server->table[t] == NULL ? 0 : server->table[t]->state;
     if (gathered > 0) memcpy(version + tables, pli_msg_body(c->gathered), gathered);
+    if (answered > 0)
+        memcpy((unsigned char *)(version + tables) + pli_pad8(gathered), pli_msg_body(c->answered), answered);
     msg->head.kind = PLI_WHOLE;
     msg->head.arg32 = (uint32_t)tables;
     return msg;
@@ -218,12 +223,20 @@ static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_err
     const uint64_t         gathered = whole.gathered == PLI_GONE ? 0 : whole.gathered;
     const pli_wire_logged *logged = pli_at_const(pli_msg_body(msg), sizeof whole);
     const uint64_t        *version = (const uint64_t *)(logged + workers);
-    if (gathered > msg->head.body_bytes - fixed || !is_sound(server, &whole, logged) ||
+    const uint64_t         rest = msg->head.body_bytes - fixed;
+    if (gathered > rest || whole.answered > rest - gathered ||
+        (whole.called > 0 && pli_pad8(gathered) + whole.answered != rest) || !is_sound(server, &whole, logged) ||
         !pli_server_begin_at(server, whole.first_clock))
         return pli_fail(err, PLAIT_EFORMAT, "the state of shards does not hold together");
     if (whole.gathered != PLI_GONE) {
         c->gathered = pli_msg_of_slab(msg->body, msg->offset + fixed, gathered);
         if (c->gathered == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
+    }
+    pli_msg_free(&c->answered);
+    if (whole.called > 0) {
+        c->answered = pli_msg_of_slab(msg->body, msg->offset + fixed + pli_pad8(gathered), whole.answered);
+        if (c->answered == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
+        c->called = whole.called;
     }
     for (size_t w = 0; w < workers; w++) take_worker(server, (int32_t)w, &logged[w]);
     for (size_t t = 0; t < tables; t++)

@@ -255,7 +255,9 @@ void pli_relay_take_answer(pli_server *server, uint64_t now_ns, const pli_msg *m
         if (msg->head.arg64 > c->taken) c->taken = msg->head.arg64;
         const bool has_begun = !c->sends_state || c->taken >= c->begins;
         if (has_begun && msg->head.clock > 0) confirm(server, now_ns, (uint64_t)msg->head.clock, out);
+        const bool making = c->making;
         pli_replicas_slice(server, now_ns, out);
+        if (c->serves && making && !c->making) pli_server_look_again(server, now_ns, out); /* calls have waited */
     } else if (!c->sends_state) {
         send_state(server, now_ns, out);
         pli_replicas_settle(server, now_ns, out);
@@ -297,6 +299,7 @@ void pli_relay_gone(pli_server *server, uint64_t now_ns, const pli_member_event 
     if (was_next) lose_behind(server, event);
     if (c->serves && !c->abandoned && (was_next || pli_relay_is_long(server))) pli_replicas_tell_again(server, out);
     if (was_next || pli_relay_is_long(server)) pli_relay_look_behind(server, now_ns, out);
+    if (was_next && c->serves && !c->making) pli_server_look_again(server, now_ns, out); /* calls have waited */
     if (!c->leads && c->from < 0 && !c->empty && place_before(c) < 0) pli_replicas_come_first(server, now_ns, out);
     else if (c->leads) pli_replicas_settle(server, now_ns, out);
 }

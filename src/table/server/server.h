@@ -293,7 +293,10 @@ pli_msg *pli_server_leases(const pli_server *server, int32_t worker);
 
 /* server_call.c */
 bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_error *err);
-/** Runs the function and answers each of the requests [n] with what came out. */
+/** Runs the function that requests [n], all alike, ask for. Returns the answer, empty if no row of the range lies here.
+ *  NULL: EMISMATCH they are not alike, ENOMEM, what the function returned. */
+pli_msg *pli_server_call(pli_server *server, pli_msg *const *requests, int32_t n, plait_error *err);
+/** Runs it, and answers each of them with what came out. */
 void pli_server_run_call(pli_server *server, uint64_t now_ns, pli_msg *const *requests, int32_t n, pli_out *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* How a server runs server functions. */
 #include <string.h>
 
+#include "table/copies/replicas.h"
 #include "table/server/functions.h"
-#include "table/server/server.h"
 
 static const uint32_t *tables_of(const pli_wire_call *call) { return (const uint32_t *)(call + 1); }
 
@@ -51,8 +51,6 @@ static bool same_call(const pli_server *server, const pli_msg *a, const pli_msg 
            memcmp(pli_msg_body(a), pli_msg_body(b), a->head.body_bytes) == 0;
 }
 
-/* Runs the function that the request asks for. Returns the answer's message, or NULL with err. The answer is empty if
- * no row of the range lies here. */
 static pli_msg *run(pli_server *server, const pli_msg *request, plait_error *err) {
     const pli_wire_call    *asked = pli_msg_body(request);
     const pli_function_call call = { .fn = &server->layout.functions[asked->function], .first = asked->first,
@@ -71,16 +69,24 @@ static pli_msg *run(pli_server *server, const pli_msg *request, plait_error *err
     return answer;
 }
 
-void pli_server_run_call(pli_server *server, uint64_t now_ns, pli_msg *const *requests, int32_t n, pli_out *out) {
-    plait_error why = { 0 };
-    pli_msg    *answer = NULL;
-    int32_t     first = 0, odd = 0;
+pli_msg *pli_server_call(pli_server *server, pli_msg *const *requests, int32_t n, plait_error *err) {
+    int32_t first = 0, odd = 0;
     while (first < n - 1 && has_left(server, requests[first])) first++;
     while (odd < n && same_call(server, requests[first], requests[odd])) odd++;
-    if (odd < n)
-        pli_fail(&why, PLAIT_EMISMATCH, "ranks %d and %d call server functions with different arguments or clocks",
-                 requests[first]->head.src, requests[odd]->head.src);
-    else answer = run(server, requests[0], &why);
+    if (odd == n) return run(server, requests[0], err);
+    pli_fail(err, PLAIT_EMISMATCH, "ranks %d and %d call server functions with different arguments or clocks",
+             requests[first]->head.src, requests[odd]->head.src);
+    return NULL;
+}
+
+void pli_server_run_call(pli_server *server, uint64_t now_ns, pli_msg *const *requests, int32_t n, pli_out *out) {
+    const pli_wire_call *call = pli_msg_body(requests[0]);
+    plait_error          why = { 0 };
+    pli_msg             *answer = pli_server_call(server, requests, n, &why);
+    if (answer != NULL && call->updates && server->replicas != NULL) {
+        pli_replicas_called(server, now_ns, requests, n, answer, out);
+        return;
+    }
     for (int32_t i = 0; i < n; i++) {
         if (answer == NULL) pli_server_reply_failure(server, now_ns, requests[i], &why, out);
         else pli_server_reply(server, now_ns, requests[i], pli_msg_copy(answer), out);

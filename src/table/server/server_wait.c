@@ -50,6 +50,8 @@ static void answer_when_all(pli_server *server, uint64_t now_ns, size_t field, s
 static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
     int32_t  n = 0;
     pli_msg *requests[1024], *first = NULL;
+    if (server->replicas != NULL) pli_replicas_answer_calls(server, now_ns, out);
+    if (server->replicas != NULL && server->replicas->making) return; /* see replicas_calls.c */
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_peer *peer = &server->peer[w];
         if (peer->call == NULL && !peer->gone) return;

@@ -62,11 +62,12 @@
  *            dead (1), has left (2), is away (3), or has said AHEAD (+ 128), padded to 8, uint64_t n,
  *            pli_wire_summed [n] the workers' parts of which it is the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
+ *   CALL     clock: clocks applied before it; the call, of no worker: all have called, and it has run
  *   END      all workers have said BYE
  *   WHOLE    ends what a new replica begins with (replicas.h); before it came CREATE and RESTORE of UNITS, of no
  *            worker, and the SUM that is prepared. arg32: tables; pli_wire_whole, pli_wire_logged [workers],
- *            uint64_t [arg32] versions, what the last GATHER was answered with. Another one, without a body, behind
- *            the last SLICE
+ *            uint64_t [arg32] versions, what the last GATHER was answered with, padded to 8, and the last CALL.
+ *            Another one, without a body, behind the last SLICE
  *   SLICE    clock: how many are applied; pli_wire_slice, and what state/slice.h says
  *   BEGUN    workers may be told of what is in the log, though rows are still to come
  *   LINK     begins a stream to a replica that did not take the sender's log before; arg64: number of the next entry of
@@ -139,6 +140,7 @@ typedef struct pli_wire_whole {
     uint64_t log; /* entries */
     uint64_t met, barriers, snapped, created; /* barriers: met, without those of GATHER */
     uint64_t gathered; /* bytes; PLI_GONE: the last barrier was none of GATHER */
+    uint64_t called, answered; /* calls that update: how many have run; bytes of the last one's answer */
 } pli_wire_whole;
 
 typedef struct pli_wire_logged { /* of a worker */
@@ -167,6 +169,7 @@ typedef struct pli_wire_keys {
 typedef struct pli_wire_call {
     uint32_t function, updates, n_tables, met; /* met: as PLI_PULL_MET */
     int64_t  first, rows;              /* dense: the range of rows; sparse: zeros, all rows */
+    uint64_t number; /* where servers have replicas: of the worker's calls that update, with this one; else 0 */
     uint64_t args_bytes, answer_bytes; /* uint32_t tables [n_tables], padded to 8, then args follow */
 } pli_wire_call;
 

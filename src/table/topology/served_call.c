@@ -13,6 +13,7 @@ static pli_msg *make_call(const plait_job *job, plait_table *const *tables, int3
     uint64_t      numbers = pli_pad8((uint64_t)n * 4);
     pli_wire_call wire = { .function = (uint32_t)(call->fn - job->layout.functions), .updates = call->fn->updates != 0,
                            .n_tables = (uint32_t)n, .met = job->client.met, .first = call->first, .rows = call->rows,
+                           .number = call->fn->updates && pli_client_has_replicas(&job->client) ? job->client.calls : 0,
                            .args_bytes = call->args_bytes, .answer_bytes = call->answer_bytes };
     pli_msg *msg = pli_msg_new(sizeof wire + numbers + call->args_bytes);
     if (msg == NULL) return NULL;
@@ -80,6 +81,7 @@ plait_status pli_served_call(plait_table *const *tables, int32_t n, const pli_fu
     pli_served_finish_gets(tables[0]->job);
     for (int32_t i = 0; call->fn->updates && i < n; i++) pli_table_unpin(tables[i]);
     for (int32_t i = 0; call->fn->updates && i < n; i++) pli_cache_forget(pli_served_of(tables[i]));
+    if (call->fn->updates) tables[0]->job->client.calls++;
     plait_status status = ask_call(tables, n, call, &ticket, err);
     if (status >= 0) status = merge_answers(tables[0], call, &ticket, answer, err);
     pli_ticket_free(&ticket);
