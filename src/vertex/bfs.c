@@ -4,9 +4,14 @@
  *     pull   each vertex that is not reached yet looks for *one* neighbor in the frontier, and stops at the first: on a
  *            graph of small diameter two levels have nearly all edges, and most of them are never looked at
  *
- * Each level is a clock. A worker pushes the vertices that it found to the table, and reads which ones the others
- * found. That needs whole clocks: where a read may miss updates (ssp, async), a first visit may be by a longer way, and
- * the run is the folding program's instead, which corrects distances.
+ * Each level is a clock. That needs whole clocks: where a read may miss updates (ssp, async), a first visit may be by a
+ * longer way, and the run is the folding program's instead, which corrects distances. How a level travels:
+ *
+ *     each worker reads all      as bits, in the table `bfs.found`, to which a worker adds those of its own vertices: a
+ *                                bit is added once, so nothing is ever carried. That is 1 bit a vertex and level, and
+ *                                8 bytes for its distance, once, at the end
+ *     a worker reads a part      a worker pushes the distances of the vertices that it found, by key, and reads those of
+ *                                its part
  *
  * Limits: a level that pushes reads 4 bytes an edge of the frontier and a random bit; one that pulls reads the rows of
  * what is not reached until the first hit. Paper: Beamer, Asanovic and Patterson, "Direction-Optimizing Breadth-First
@@ -25,6 +30,8 @@ typedef struct searching {
     int64_t           fronts, front_edges, edges_left;
     int64_t           first, last; /* of rows that the worker pulls for, and pushes to */
     size_t            words;
+    bool              by_bits; /* each worker reads all */
+    plait_table      *found;   /* bits of all levels; NULL: nobody else is there */
 } searching;
 
 /* Edges out: the graph's own, of which those to the worker's rows lie together, or the other direction of its part. */
@@ -103,43 +110,75 @@ static void pull_words(void *user, int64_t i, int32_t thread) {
     }
 }
 
-/* Makes hits of what was found. */
-static void list_hits(searching *s, int64_t level) {
+/* Makes hits of what was found; in the first level of the source as well. Returns how many were found. */
+static int64_t list_hits(searching *s, int64_t level) {
     pli_direct *d = s->d;
+    int64_t     found = 0;
     d->hits = 0;
-    for (size_t w = 0; w < s->words; w++)
-        for (uint64_t bits = s->next[w]; bits != 0; bits &= bits - 1) {
+    for (size_t w = 0; w < s->words; w++) {
+        const uint64_t next = s->next[w];
+        for (uint64_t bits = level == 1 ? next | s->front[w] : next; bits != 0; bits &= bits - 1) {
+            const bool is_new = (next & bits & -bits) != 0;
             d->hit[d->hits] = w * 64 + (uint64_t)__builtin_ctzll(bits);
-            d->better[d->hits++] = level;
-        }
-}
-
-/* The next frontier: what this worker found, or what all did. */
-static plait_status take_front(searching *s, int64_t level) {
-    pli_direct          *d = s->d;
-    const pli_neighbors *back = &d->part.back;
-    if (d->workers > 1) {
-        PLI_TRY(pli_direct_read(d));
-        for (int64_t v = 0; v < d->part.n;) {
-            const int64_t last = v + 64 < d->part.n ? v + 64 : d->part.n;
-            uint64_t      bits = 0;
-            for (int64_t begin = v; v < last; v++) bits |= (uint64_t)(d->values[v] == level) << (v - begin);
-            s->next[(last - 1) / 64] = bits; /* no task runs here */
+            d->better[d->hits++] = is_new ? level : 0;
+            found += is_new;
         }
     }
+    return found;
+}
+
+/* Notes the distances of what was found, and pushes its bits. */
+static plait_status push_bits(searching *s, int64_t level) {
+    pli_direct    *d = s->d;
+    const int64_t  own = d->part.own, end = own + d->part.owned;
+    const size_t   first = (size_t)own / 64;
+    const int64_t  words = end > own ? (end + 63) / 64 - own / 64 : 0;
+    for (int64_t i = 0; i < words; i++) {
+        const size_t w = first + (size_t)i;
+        d->hit[i] = s->next[w];
+        for (uint64_t bits = d->hit[i]; bits != 0; bits &= bits - 1)
+            d->better[(int64_t)(w * 64) + __builtin_ctzll(bits) - own] = level;
+    }
+    return s->found == NULL || words == 0 ? PLAIT_OK
+                                          : plait_table_inc_range(s->found, (int64_t)first, words, d->hit, 0);
+}
+
+/* --- the next frontier: what this worker found, or what all did --------------------------------------------------- */
+
+static plait_status read_distances(searching *s, int64_t level) {
+    pli_direct *d = s->d;
+    PLI_TRY(pli_direct_read(d));
+    for (int64_t v = 0; v < d->part.n;) {
+        const int64_t last = v + 64 < d->part.n ? v + 64 : d->part.n;
+        uint64_t      bits = 0;
+        for (int64_t begin = v; v < last; v++) bits |= (uint64_t)(d->values[v] == level) << (v - begin);
+        s->next[(last - 1) / 64] = bits; /* no task runs here */
+    }
+    return PLAIT_OK;
+}
+
+static plait_status read_bits(searching *s) {
+    const void *found;
+    PLI_TRY(plait_table_read(s->found, 0, (int64_t)s->words, &found));
+    for (size_t w = 0; w < s->words; w++) s->next[w] = ((const uint64_t *)found)[w] & ~s->reached[w];
+    return PLAIT_OK;
+}
+
+static void take_front(searching *s) {
+    const pli_neighbors *back = &s->d->part.back;
     s->fronts = s->front_edges = 0;
     for (size_t w = 0; w < s->words; w++) {
-        s->front[w] = s->next[w];
-        s->reached[w] |= s->next[w];
-        for (uint64_t bits = s->next[w]; bits != 0; bits &= bits - 1) {
+        const uint64_t next = s->next[w];
+        s->front[w] = next;
+        s->reached[w] |= next;
+        for (uint64_t bits = next; bits != 0; bits &= bits - 1) {
             const size_t v = w * 64 + (size_t)__builtin_ctzll(bits);
             s->list[s->fronts++] = (uint32_t)v;
             s->front_edges += back->start[v + 1] - back->start[v];
         }
-        s->next[w] = 0;
+        if (next != 0) s->next[w] = 0;
     }
     s->edges_left -= s->front_edges;
-    return PLAIT_OK;
 }
 
 static void find_next(searching *s, bool *pulls) {
@@ -155,39 +194,70 @@ static void find_next(searching *s, bool *pulls) {
     }
 }
 
+/* A level's end: all push what they found, and read the next frontier. */
+static plait_status end_level(searching *s, int64_t level) {
+    pli_direct *d = s->d;
+    int64_t     found = 0;
+    if (s->by_bits) PLI_TRY(push_bits(s, level));
+    else found = list_hits(s, level);
+    PLI_TRY(pli_direct_clock(d));
+    if (s->found != NULL) PLI_TRY(read_bits(s));
+    else if (!s->by_bits) PLI_TRY(read_distances(s, level));
+    take_front(s);
+    if (s->by_bits) found = s->fronts;
+    else PLI_TRY(pli_direct_sum(d, &found));
+    d->report.still = found == 0;
+    return PLAIT_OK;
+}
+
+/* The distances of own vertices; a clock of its own. */
+static plait_status push_distances(searching *s) {
+    PLI_TRY(pli_direct_push_own(s->d));
+    return plait_job_clock(s->d->job);
+}
+
 static plait_status search(searching *s) {
     pli_direct *d = s->d;
     bool        pulls = false;
     for (int64_t v = 0; v < d->part.n; v++)
         if (pli_part_vertex(&d->part, v) == d->choice->source) s->next[v / 64] = UINT64_C(1) << (v % 64);
+    for (int64_t v = 0; s->by_bits && v < d->part.owned; v++)
+        d->better[v] = d->part.own + v == d->choice->source ? 0 : INT64_MAX;
     s->edges_left = d->part.back.start[d->part.n];
-    PLI_TRY(take_front(s, 0));
+    take_front(s);
     for (int64_t level = 1; pli_direct_may_go_on(d) && !d->report.still; level++) {
         find_next(s, &pulls);
-        list_hits(s, level);
-        int64_t found = d->hits;
-        PLI_TRY(pli_direct_clock(d));
-        PLI_TRY(take_front(s, level));
-        PLI_TRY(pli_direct_sum(d, &found));
-        d->report.still = found == 0;
+        PLI_TRY(end_level(s, level));
     }
-    return PLAIT_OK;
+    return s->by_bits ? push_distances(s) : PLAIT_OK;
 }
 
-static int64_t first_level(const pli_direct *d, int64_t vertex) {
-    return vertex == d->choice->source ? 0 : INT64_MAX;
+/* Filters may leave out a part of what is pushed, or want keys. */
+static plait_status make_tables(searching *s) {
+    pli_direct      *d = s->d;
+    plait_table_opts t;
+    PLI_TRY(pli_direct_read_by_all(d, &s->by_bits));
+    s->by_bits = s->by_bits && d->job->filter[0] == '\0';
+    if (!s->by_bits || d->workers == 1) return PLAIT_OK;
+    plait_table_opts_init(&t);
+    t.name = "bfs.found";
+    t.type = PLAIT_I64;
+    t.combine = "add";
+    t.rows = (int64_t)s->words;
+    return plait_table_create(d->job, &t, &s->found);
 }
 
 plait_status pli_run_bfs(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                          int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
-    const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .whole = true,
-                                   .first = first_level };
+    const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .whole = true };
     pli_direct            d;
     searching             s = { .d = &d };
     if (!pli_direct_reads_all(job)) return pli_run_made("bfs", job, choice, cut, supersteps, values_out, report_out);
     plait_status status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
     if (status == PLAIT_OK && !make_room(&s)) status = pli_fail(d.err, PLAIT_ENOMEM, "bfs: no memory for a frontier");
+    if (status == PLAIT_OK) status = make_tables(&s);
     if (status == PLAIT_OK) status = search(&s);
+    if (status == PLAIT_OK && s.found != NULL) status = plait_table_drop(&s.found);
     pli_free(s.reached);
     pli_free(s.front);
     pli_free((void *)s.next);

@@ -7,9 +7,19 @@
  * graph one tree of small depth, so that for nearly all other edges a look at both parents suffices (Sutton, Ben-Nun
  * and Barak, "Optimizing Parallel Graph Connectivity Computation via Subgraph Sampling", IPDPS 2018: Afforest).
  *
- * A superstep: each tree takes the least value among its vertices, and pushes it to those that have a larger one; the
- * table keeps the least of all workers' pushes. One worker needs one superstep. Labels only fall, so the result is the
- * same under every consistency.
+ * A vertex's value, its label, is a vertex of the same component, and the table keeps the least of all workers' pushes.
+ * Labels only fall, so the result is the same under every consistency. How they travel:
+ *
+ *     each worker reads all      the labels are a forest themselves. Superstep 1 joins the first two edges of each row,
+ *                                and a worker pushes the labels of its own vertices, and of others those that it has
+ *                                joined. Superstep 2 begins with the forest of what all have pushed, in which most
+ *                                vertices are one tree already, and joins all edges. From then on a worker pushes the
+ *                                labels that are not the roots yet, which are few, and joins those that others push
+ *     a worker reads a part      a label may be of a vertex that it does not know. Each tree takes the least label among
+ *                                its vertices, and pushes it to those that have a larger one
+ *
+ * So over parts that read all, a label is pushed about once, and not by each worker that has an edge of the vertex. One
+ * worker needs one superstep.
  *
  * Limit: a pass over the edges, 4 bytes each, and a random read of 4 bytes for each. */
 #include <stdatomic.h>
@@ -20,8 +30,10 @@ enum { PIECE = 4096, SAMPLED = 2, LOOK = 8 }; /* LOOK: supersteps between two lo
 
 typedef struct joining {
     pli_direct       *d;
+    bool              by_all; /* each worker reads all labels */
     _Atomic uint32_t *parent; /* [n of part]; relaxed: a parent only falls, and an old one is an ancestor as well */
-    int64_t          *least;  /* [n of part] of a root: the least value in its tree */
+    int64_t          *least;  /* [n of part] of a root: the least label in its tree; NULL: by_all */
+    int64_t           first, last; /* of the rows that have edges */
     int64_t           from, to; /* which edges of each row are joined: from .. to - 1; to 0: to its end */
 } joining;
 
@@ -46,9 +58,9 @@ static void join(const joining *j, uint32_t u, uint32_t v) {
 static void join_rows(void *user, int64_t i, int32_t thread) {
     const joining       *j = user;
     const pli_neighbors *rows = &j->d->part.rows;
-    const int64_t        last = (i + 1) * PIECE < rows->n ? (i + 1) * PIECE : rows->n;
+    const int64_t        first = j->first + i * PIECE, last = first + PIECE < j->last ? first + PIECE : j->last;
     (void)thread;
-    for (int64_t v = i * PIECE; v < last; v++) {
+    for (int64_t v = first; v < last; v++) {
         const int64_t begin = rows->start[v] + j->from, all = rows->start[v + 1],
                       end = j->to > 0 && rows->start[v] + j->to < all ? rows->start[v] + j->to : all;
         for (int64_t k = begin; k < end; k++)
@@ -67,25 +79,97 @@ static void shorten(void *user, int64_t i, int32_t thread) {
     }
 }
 
-static void join_all(joining *j) {
-    const int64_t pieces = (j->d->part.n + PIECE - 1) / PIECE;
-    for (int64_t v = 0; v < j->d->part.n; v++) j->parent[v] = (uint32_t)v;
-    for (j->from = 0, j->to = 1; j->from <= SAMPLED; j->from++, j->to++) {
-        if (j->from == SAMPLED) j->to = 0;
-        pli_pool_for(j->d->pool, pieces, join_rows, j);
-        pli_pool_for(j->d->pool, pieces, shorten, j);
+static void stand_alone(void *user, int64_t i, int32_t thread) {
+    const joining *j = user;
+    const int64_t  last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
+    (void)thread;
+    for (int64_t v = i * PIECE; v < last; v++) atomic_store_explicit(&j->parent[v], (uint32_t)v, memory_order_relaxed);
+}
+
+/* Calls fn for pieces of the part's vertices. */
+static void each_piece(joining *j, void (*fn)(void *user, int64_t i, int32_t thread)) {
+    pli_pool_for(j->d->pool, (j->d->part.n + PIECE - 1) / PIECE, fn, j);
+}
+
+/* Joins edges from .. to - 1 of each row. */
+static void join_edges(joining *j, int64_t from, int64_t to) {
+    j->from = from;
+    j->to = to;
+    pli_pool_for(j->d->pool, (j->last - j->first + PIECE - 1) / PIECE, join_rows, j);
+    each_piece(j, shorten);
+}
+
+static void join_first(joining *j) {
+    each_piece(j, stand_alone);
+    for (int64_t k = 0; k < SAMPLED; k++) join_edges(j, k, k + 1);
+}
+
+/* --- labels, where each worker reads all -------------------------------------------------------------------------- */
+
+/* Pushes the roots of own vertices, and of others that hang under one. */
+static plait_status push_trees(joining *j) {
+    pli_direct    *d = j->d;
+    const int64_t  own = d->part.own, end = own + d->part.owned;
+    for (int64_t v = own; v < end; v++) d->better[v - own] = parent_of(j, (uint32_t)v);
+    PLI_TRY(pli_direct_push_own(d));
+    d->hits = 0;
+    for (int64_t v = 0; v < d->part.n; v++) {
+        const uint32_t root = parent_of(j, (uint32_t)v);
+        if ((v >= own && v < end) || root == v) continue;
+        d->hit[d->hits] = (uint64_t)v;
+        d->better[d->hits++] = root;
+    }
+    return PLAIT_OK;
+}
+
+/* Begins with the forest that the labels are. A label that was not there yet when it was read is none. */
+static void hang_under_labels(void *user, int64_t i, int32_t thread) {
+    const joining *j = user;
+    const int64_t *label = j->d->values, last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
+    (void)thread;
+    for (int64_t v = i * PIECE; v < last; v++)
+        atomic_store_explicit(&j->parent[v], (uint32_t)(label[v] < v ? label[v] : v), memory_order_relaxed);
+}
+
+static void join_labels(void *user, int64_t i, int32_t thread) {
+    const joining *j = user;
+    const int64_t *label = j->d->values, last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
+    (void)thread;
+    for (int64_t v = i * PIECE; v < last; v++)
+        if (label[v] < v && parent_of(j, (uint32_t)label[v]) != parent_of(j, (uint32_t)v))
+            join(j, (uint32_t)label[v], (uint32_t)v);
+}
+
+/* Makes hits of the vertices whose label is not their root. */
+static void list_wrong_labels(joining *j) {
+    pli_direct *d = j->d;
+    d->hits = 0;
+    for (int64_t v = 0; v < d->part.n; v++) {
+        const int64_t root = parent_of(j, (uint32_t)v);
+        if (d->values[v] == root) continue;
+        d->hit[d->hits] = (uint64_t)v;
+        d->better[d->hits++] = root;
     }
 }
 
-/* --- labels ------------------------------------------------------------------------------------------------------- */
+/* Joins what others have pushed. first: and all edges of the part. */
+static void join_what_is_read(joining *j, bool first) {
+    each_piece(j, first ? hang_under_labels : join_labels);
+    each_piece(j, shorten);
+    if (first) join_edges(j, 0, 0);
+    list_wrong_labels(j);
+}
 
-/* Makes hits of the vertices whose value is not their tree's least. */
-static void label(joining *j) {
+/* --- labels, where a worker reads a part -------------------------------------------------------------------------- */
+
+/* Makes hits of the vertices whose label is not their tree's least. */
+static void label_trees(joining *j) {
     pli_direct *d = j->d;
     for (int64_t v = 0; v < d->part.n; v++) j->least[v] = INT64_MAX;
     for (int64_t v = 0; v < d->part.n; v++) {
         const uint32_t root = j->parent[v];
-        if (d->values[v] < j->least[root]) j->least[root] = d->values[v];
+        const int64_t  vertex = pli_part_vertex(&d->part, v), label = d->values[v] < vertex ? d->values[v] : vertex;
+        if (label < j->least[root]) j->least[root] = label;
     }
     d->hits = 0;
     for (int64_t v = 0; v < d->part.n; v++) {
@@ -95,51 +179,74 @@ static void label(joining *j) {
     }
 }
 
-/* Have all workers' trees one value each, when all updates have arrived? */
+/* --- supersteps --------------------------------------------------------------------------------------------------- */
+
+/* Reads labels, and lists those that the worker would change. */
+static plait_status look(joining *j) {
+    PLI_TRY(pli_direct_read(j->d));
+    if (j->by_all) join_what_is_read(j, j->d->report.supersteps == 1);
+    else label_trees(j);
+    return PLAIT_OK;
+}
+
+/* Nobody has changed a label. Where reads may be old, all look once more, at all updates. */
 static plait_status is_still(joining *j, int64_t news) {
     pli_direct *d = j->d;
     PLI_TRY(pli_direct_sum(d, &news));
     if (news > 0) return PLAIT_OK;
-    PLI_TRY(plait_job_barrier(d->job));
-    PLI_TRY(pli_direct_read(d));
-    label(j);
-    news = d->hits;
-    PLI_TRY(pli_direct_sum(d, &news));
+    if (!d->all_is_read) {
+        PLI_TRY(plait_job_barrier(d->job));
+        PLI_TRY(look(j));
+        news = d->hits;
+        PLI_TRY(pli_direct_sum(d, &news));
+    }
     d->report.still = news == 0;
+    return PLAIT_OK;
+}
+
+/* The first superstep: of one worker all that there is to do. */
+static plait_status begin(joining *j) {
+    pli_direct *d = j->d;
+    join_first(j);
+    if (!j->by_all || d->workers == 1) join_edges(j, SAMPLED, 0);
+    if (j->by_all) return push_trees(j);
+    PLI_TRY(pli_direct_read(d));
+    label_trees(j);
     return PLAIT_OK;
 }
 
 static plait_status spread(joining *j) {
     pli_direct *d = j->d;
-    join_all(j);
+    PLI_TRY(begin(j));
+    PLI_TRY(pli_direct_clock(d));
+    d->report.still = d->workers == 1;
     while (pli_direct_may_go_on(d) && !d->report.still) {
-        PLI_TRY(pli_direct_read(d));
-        label(j);
+        PLI_TRY(look(j));
         const int64_t news = d->hits;
         PLI_TRY(pli_direct_clock(d));
-        if (d->workers == 1) d->report.still = 1;
-        else if (d->all_is_read || d->report.supersteps % LOOK == 0) PLI_TRY(is_still(j, news));
+        if (d->all_is_read || d->report.supersteps % LOOK == 0) PLI_TRY(is_still(j, news));
     }
     return PLAIT_OK;
 }
 
-static int64_t own_number(const pli_direct *d, int64_t vertex) {
-    (void)d;
-    return vertex;
+static plait_status make_room(joining *j) {
+    pli_direct *d = j->d;
+    PLI_TRY(pli_direct_read_by_all(d, &j->by_all));
+    j->first = d->part.whole ? d->part.own : 0;
+    j->last = d->part.whole ? d->part.own + d->part.owned : d->part.n;
+    j->parent = pli_array((size_t)d->part.n, sizeof *j->parent);
+    if (!j->by_all) j->least = pli_array((size_t)d->part.n, sizeof *j->least);
+    if (j->parent != NULL && (j->by_all || j->least != NULL)) return PLAIT_OK;
+    return pli_fail(d->err, PLAIT_ENOMEM, "components: no memory for trees");
 }
 
 plait_status pli_run_components(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                                 int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
-    const pli_direct_opts opts = { .name = "components", .combine = "min", .type = PLAIT_I64, .first = own_number };
+    const pli_direct_opts opts = { .name = "components", .combine = "min", .type = PLAIT_I64 };
     pli_direct            d;
     joining               j = { .d = &d };
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
-    if (status == PLAIT_OK) {
-        j.parent = pli_array((size_t)d.part.n, sizeof *j.parent);
-        j.least = pli_array((size_t)d.part.n, sizeof *j.least);
-        if (j.parent == NULL || j.least == NULL)
-            status = pli_fail(d.err, PLAIT_ENOMEM, "components: no memory for trees");
-    }
+    if (status == PLAIT_OK) status = make_room(&j);
     if (status == PLAIT_OK) status = spread(&j);
     pli_free((void *)j.parent);
     pli_free(j.least);

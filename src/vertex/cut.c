@@ -56,6 +56,17 @@ static int32_t part_of(const plait_vertex_cut *cut, int64_t v, int64_t k) {
     return low;
 }
 
+/* Counts a vertex's parts: in how many it has edges, and for each part how many vertices it reads. Its owner reads it
+ * anyway. in [words] has a bit a part. */
+static int64_t count_parts(plait_vertex_cut *cut, size_t words, const uint64_t *in, int32_t owner) {
+    int64_t here = 0;
+    for (size_t w = 0; w < words; w++)
+        for (uint64_t bits = in[w]; bits != 0; bits &= bits - 1, here++)
+            cut->reads[w * 64 + (size_t)__builtin_ctzll(bits)]++;
+    cut->reads[owner] += (in[owner / 64] >> owner % 64 & 1) == 0;
+    return here;
+}
+
 /* Counts in how many parts each vertex occurs; a bit a part and vertex. */
 static plait_status measure(plait_vertex_cut *cut, plait_error *err) {
     const pli_neighbors *h = &cut->rows;
@@ -76,9 +87,10 @@ static plait_status measure(plait_vertex_cut *cut, plait_error *err) {
             in[(size_t)v * words + p / 64] |= UINT64_C(1) << p % 64;
             in[(size_t)h->near[k] * words + p / 64] |= UINT64_C(1) << p % 64;
         }
+    int32_t owner = 0;
     for (int64_t v = 0; v < h->n; v++) {
-        int64_t here = 0;
-        for (size_t w = 0; w < words; w++) here += __builtin_popcountll(in[(size_t)v * words + w]);
+        while (v >= cut->first[owner + 1]) owner++;
+        const int64_t here = count_parts(cut, words, in + (size_t)v * words, owner);
         copies += here;
         joined += here > 0;
     }
@@ -97,7 +109,8 @@ static plait_status make(plait_vertex_cut *cut, const char *method, plait_error 
         if (pli_is(method, methods[i])) cut->method = methods[i];
     if (cut->method == NULL) return pli_fail_unknown(err, "cut", method, methods, METHODS);
     cut->first = pli_calloc((size_t)cut->parts + 1, sizeof *cut->first);
-    if (cut->first == NULL || !pli_edges_near(cut->edges, cut->near, &cut->rows))
+    cut->reads = pli_calloc((size_t)cut->parts, sizeof *cut->reads);
+    if (cut->first == NULL || cut->reads == NULL || !pli_edges_near(cut->edges, cut->near, &cut->rows))
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut of %lld edges", (long long)cut->edges->m);
     pli_cut_range(cut->rows.n, cut->rows.start[cut->rows.n], cut->parts, degree_of, &cut->rows, cut->first);
     if (cut->parts == 1 || cut->method == methods[0]) return measure(cut, err);
@@ -140,6 +153,7 @@ void plait_vertex_cut_destroy(plait_vertex_cut **cut) {
     if (cut == NULL || *cut == NULL) return;
     pli_neighbors_free(&(*cut)->rows);
     pli_free((*cut)->first);
+    pli_free((*cut)->reads);
     pli_free((*cut)->part);
     pli_free((*cut)->degree);
     if ((*cut)->mine != NULL) pli_part_free((*cut)->mine);

@@ -148,6 +148,19 @@ plait_status pli_direct_clock(pli_direct *d) {
     return plait_job_clock(d->job);
 }
 
+plait_status pli_direct_push_own(pli_direct *d) {
+    const pli_part *part = &d->part;
+    if (part->owned == 0) return PLAIT_OK;
+    return plait_table_inc_range(d->value, pli_part_vertex(part, part->own), part->owned, d->better, 0);
+}
+
+plait_status pli_direct_read_by_all(pli_direct *d, bool *all_out) {
+    int64_t some = d->part.key != NULL || !d->part.whole;
+    PLI_TRY(pli_direct_sum(d, &some));
+    *all_out = some == 0;
+    return PLAIT_OK;
+}
+
 plait_status pli_direct_sum(pli_direct *d, int64_t *number) {
     return d->workers > 1 ? plait_comm_allreduce(d->comm, number, 1, PLAIT_I64, PLAIT_SUM) : PLAIT_OK;
 }

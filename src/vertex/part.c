@@ -1,27 +1,19 @@
 /* What one worker has of a cut graph, by local numbers: see vertex.h. */
 #include "vertex/vertex.h"
 
-/* Notes in local [vertices] those that the part owns or reads by the cut `range`. Stops when it reads most of all. */
-static int64_t see_whole_rows(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges) {
+/* Notes in local [vertices] those that the part owns or reads by the cut `range`. */
+static void see_whole_rows(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges) {
     const pli_neighbors *h = &cut->rows;
     const int64_t        first = h->start[cut->first[p]], last = h->start[cut->first[p + 1]];
-    int64_t              n = cut->first[p + 1] - cut->first[p];
-    for (int64_t k = first; k < last && n <= h->n / 2; k++) {
-        n += local[h->near[k]] == 0;
-        local[h->near[k]] = 1;
-    }
+    for (int64_t k = first; k < last; k++) local[h->near[k]] = 1;
     *edges = last - first;
-    return n;
 }
 
-static int64_t see_shared_rows(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges) {
+static void see_shared_rows(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges) {
     const pli_neighbors *h = &cut->rows;
-    int64_t              n = 0;
     for (int64_t v = 0; v < h->n; v++)
         for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
             if (cut->part[k] == p) local[v] = local[h->near[k]] = 1, ++*edges;
-    for (int64_t v = 0; v < h->n; v++) n += local[v];
-    return n;
 }
 
 /* Numbers the vertices that the part has edges of, or owns. local [vertices] gets their numbers + 1, or 0. */
@@ -96,14 +88,15 @@ static bool lend_rows(const plait_vertex_cut *cut, int64_t first, int64_t last, 
 static bool take_rows(const plait_vertex_cut *cut, int32_t p, pli_part *part) {
     const int64_t first = cut->first[p], last = cut->first[p + 1];
     int64_t       edges = 0;
-    uint32_t     *local = pli_calloc((size_t)cut->rows.n, sizeof *local);
+    part->owned = last - first;
+    part->n = cut->reads[p];
+    if (cut->part == NULL && part->n > cut->rows.n / 2) return lend_rows(cut, first, last, part);
+    uint32_t *local = pli_calloc((size_t)cut->rows.n, sizeof *local);
     if (local == NULL) return false;
     for (int64_t v = first; v < last; v++) local[v] = 1;
-    part->owned = last - first;
-    part->n = cut->part == NULL ? see_whole_rows(cut, p, local, &edges) : see_shared_rows(cut, p, local, &edges);
-    const bool made = cut->part == NULL && part->n > cut->rows.n / 2
-                          ? lend_rows(cut, first, last, part)
-                          : number(cut, local, first, part) && copy_rows(cut, p, local, edges, part);
+    if (cut->part == NULL) see_whole_rows(cut, p, local, &edges);
+    else see_shared_rows(cut, p, local, &edges);
+    const bool made = number(cut, local, first, part) && copy_rows(cut, p, local, edges, part);
     pli_free(local);
     return made;
 }

@@ -112,6 +112,7 @@ struct plait_vertex_cut {
     const char        *method;
     pli_neighbors      rows;  /* along which is gathered */
     int64_t           *first; /* [parts + 1] part p owns vertices first[p] .. first[p + 1] - 1 */
+    int64_t           *reads; /* [parts] how many vertices the part has edges of, or owns; NULL beside mine */
     bool               splits; /* a row's edges may lie with others than its owner: */
     uint16_t          *part;  /* [edges of rows]; NULL: an edge lies with the owner of its row, or mine has it */
     struct pli_part   *mine;  /* NULL, or the only part that this process has (ingress.h): rows has n alone then */
