@@ -10,8 +10,8 @@
  *     each worker reads all      as bits, in the table `bfs.found`, to which a worker adds those of its own vertices: a
  *                                bit is added once, so nothing is ever carried. That is 1 bit a vertex and level, and
  *                                8 bytes for its distance, once, at the end
- *     a worker reads a part      a worker pushes the distances of the vertices that it found, by key, and reads those of
- *                                its part
+ *     a worker reads a part      a worker pushes the distances of the vertices that it found, by key, and reads those
+ *                                of its part
  *
  * Limits: a level that pushes reads 4 bytes an edge of the frontier and a random bit; one that pulls reads the rows of
  * what is not reached until the first hit. Paper: Beamer, Asanovic and Patterson, "Direction-Optimizing Breadth-First

@@ -15,8 +15,8 @@
  *                                joined. Superstep 2 begins with the forest of what all have pushed, in which most
  *                                vertices are one tree already, and joins all edges. From then on a worker pushes the
  *                                labels that are not the roots yet, which are few, and joins those that others push
- *     a worker reads a part      a label may be of a vertex that it does not know. Each tree takes the least label among
- *                                its vertices, and pushes it to those that have a larger one
+ *     a worker reads a part      a label may be of a vertex that it does not know. Each tree takes the least label
+ *                                among its vertices, and pushes it to those that have a larger one
  *
  * So over parts that read all, a label is pushed about once, and not by each worker that has an edge of the vertex. One
  * worker needs one superstep.

@@ -72,6 +72,7 @@ static plait_status measure(plait_vertex_cut *cut, plait_error *err) {
     const pli_neighbors *h = &cut->rows;
     const size_t         words = ((size_t)cut->parts + 63) / 64;
     cut->replication = cut->imbalance = 1;
+    cut->reads[0] = cut->parts == 1 ? h->n : 0;
     if (cut->parts == 1) return PLAIT_OK;
     uint64_t            *in = pli_calloc((size_t)h->n * words, sizeof *in);
     int64_t             *edges = pli_calloc((size_t)cut->parts, sizeof *edges), copies = 0, joined = 0, most = 0;

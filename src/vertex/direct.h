@@ -71,8 +71,8 @@ plait_status pli_direct_read(pli_direct *d);
 plait_status pli_direct_clock(pli_direct *d);
 /** Pushes a value of each vertex that the worker owns, better [owned]. */
 plait_status pli_direct_push_own(pli_direct *d);
-/** Does each worker read the values of all vertices, and has all edges of those that it owns? Then parts have no numbers
- *  of their own. Collective. */
+/** Does each worker read the values of all vertices, and have all edges of those that it owns? Then parts have no
+ *  numbers of their own. Collective. */
 plait_status pli_direct_read_by_all(pli_direct *d, bool *all_out);
 /** The sum of a number of each worker. Collective. */
 plait_status pli_direct_sum(pli_direct *d, int64_t *number);

@@ -165,19 +165,23 @@ plait_status pli_rounds_vote(pli_async *a, bool well, bool *good_out) {
 static plait_status cut_anew(pli_vertex_run *run, const uint8_t *absent, plait_vertex_cut **cut_out) {
     plait_vertex_cut *cut = NULL;
     int64_t          *first = pli_array((size_t)run->workers + 1, sizeof *first);
+    int64_t          *reads = pli_calloc((size_t)run->workers, sizeof *reads);
     const int32_t     living = run->workers - pli_comm_absent(plait_job_comm(run->job));
-    if (first == NULL) return no_memory(run);
-    const plait_status status = pli_cut_create(run->edges, run->cut->near, "range", living, &cut, run->err);
+    plait_status      status = first != NULL && reads != NULL ? PLAIT_OK : no_memory(run);
+    if (status == PLAIT_OK) status = pli_cut_create(run->edges, run->cut->near, "range", living, &cut, run->err);
     for (int32_t w = 0, part = 0; status == PLAIT_OK && w <= run->workers; w++) {
         first[w] = cut->first[part];
-        if (w < run->workers && !absent[w]) part++;
+        if (w < run->workers && !absent[w]) reads[w] = cut->reads[part++];
     }
     if (status < 0) {
         pli_free(first);
+        pli_free(reads);
         return status;
     }
     pli_free(cut->first);
+    pli_free(cut->reads);
     cut->first = first;
+    cut->reads = reads;
     cut->parts = run->workers;
     *cut_out = cut;
     return PLAIT_OK;
