@@ -75,12 +75,12 @@
  *   an entry comes       It is numbered, by counting; one that is here already is dropped. It is passed on, and taken
  *                        in. The last replica confirms it.
  *   LOGGED comes         The entries are safe. It goes on to the replica before.
- *   the one before died  The next living one before that will send LINK. If there is none, this replica comes first,
+ *   the one before died  The next living one before that will send CHAIN. If there is none, this replica comes first,
  *                        and appends SERVES. It acts upon nothing before that is confirmed: so what it tells anybody is
  *                        known to the next one, too. (If that one is not whole yet, the shards would be lost with this
  *                        replica anyway, and it does not wait.)
- *   the one behind died  LINK goes to the next living one, and behind it what is not confirmed.
- *   LINK comes           A new stream begins: it says which number its next entry has, and which replica serves. Ranks
+ *   the one behind died  CHAIN goes to the next living one, and behind it what is not confirmed.
+ *   CHAIN comes           A new stream begins: it says which number its next entry has, and which replica serves. Ranks
  *                        between the sender and this one are dead, then. A replica that is not whole answers LACKS to
  *                        all of such a stream.
  *   LACKS comes          The other gets the state: a stream with the flag ANEW, as above. If it has a part of the state
@@ -217,7 +217,7 @@ typedef struct pli_replicas {
     int32_t    maker;            /* place of the replica that made the last entry                     */
     bool       takes_state, sends_state; /* the log that it takes, that it sends, has begun with a state (ANEW) */
     bool       heard;            /* something of a state has come                                     */
-    bool       linked;           /* LINK has come, and is not answered                                */
+    bool       linked;           /* CHAIN has come, and is not answered                                */
     uint64_t   died, left;  /* bit p: the rank of place p has, as far as it was heard                 */
     bool abandoned; /* the rank behind has ended in good order although workers have not said good-bye here: the others
                      * went on without this one, which they took for dead; nothing becomes safe any more */
@@ -331,7 +331,7 @@ bool pli_relay_takes_from(const pli_server *server, int32_t rank);
 /** A message of the log comes from a rank from which it may: true: it is to be taken. Else it was answered, or is
  *  late. */
 bool pli_relay_admits(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
-/** Takes LINK. */
+/** Takes CHAIN. */
 void pli_relay_take_link(pli_server *server, const pli_msg *msg, pli_out *out);
 /** An entry has come: counts it, and passes it on. false: it is here already. */
 bool pli_relay_takes_entry(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);

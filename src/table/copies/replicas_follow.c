@@ -112,7 +112,7 @@ static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out)
 static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     const pli_replicas *c = server->replicas;
     msg->next = NULL;
-    if (msg->head.kind == PLI_LINK) {
+    if (msg->head.kind == PLI_CHAIN) {
         pli_relay_take_link(server, msg, out);
         pli_msg_free(&msg);
     } else if (!c->begun) {

@@ -192,7 +192,7 @@ void pli_relay_taken(pli_server *server, uint64_t now_ns, pli_out *out) {
 static void send_link(pli_server *server, uint64_t now_ns, uint64_t coming, pli_out *out) {
     pli_msg *msg = pli_msg_new(0);
     if (msg != NULL) {
-        msg->head.kind = PLI_LINK;
+        msg->head.kind = PLI_CHAIN;
         msg->head.clock = server->replicas->maker;
         msg->head.arg64 = coming;
     }
