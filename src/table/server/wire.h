@@ -70,8 +70,8 @@
  *            Another one, without a body, behind the last SLICE
  *   SLICE    clock: how many are applied; pli_wire_slice, and what state/slice.h says
  *   BEGUN    workers may be told of what is in the log, though rows are still to come
- *   CHAIN     begins a stream to a replica that did not take the sender's log before; arg64: number of the next entry of
- *            the log (entries are counted, none carries its number); clock: place of the replica that serves. The
+ *   CHAIN    begins a stream to a replica that did not take the sender's log before; arg64: number of the next entry
+ *            of the log (entries are counted, none carries its number); clock: place of the replica that serves. The
  *            messages of a stream that goes on with the state have the flag ANEW; what of it is no entry of the log,
  *            APART
  *   SERVES   clock: place of the replica that has made this entry, and makes those that follow
@@ -96,8 +96,8 @@ typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
     PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
-    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER, PLI_SLICE, PLI_CHAIN, PLI_SERVES, PLI_LACKS, PLI_BEGUN,
-    PLI_KINDS
+    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER, PLI_SLICE, PLI_CHAIN, PLI_SERVES, PLI_LACKS,
+    PLI_BEGUN, PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
