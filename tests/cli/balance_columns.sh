@@ -73,9 +73,8 @@ for topology in ps allreduce; do
     alike both-$topology "$@" --cluster both.yaml --topology $topology --events both.events
     works both-audit audit both.events
 done
+alike both-sharded "$@" --cluster both.yaml --topology allreduce --optimizer-state sharded
 
 exits 2 'keep of a piece.s updates cannot be cut anew' rounded train --model mlp --layers 32,32 --data digits.csv --label -1 \
     --workers 2 --columns 2 --balance dynamic --topology ps --filter fixed8
-exits 2 'hands tables over as a checkpoint keeps them.*sharded' sharded train --model mlp --layers 32,32 --data digits.csv --label -1 \
-    --workers 2 --columns 2 --balance dynamic --topology allreduce --optimizer-state sharded
 finish
