@@ -7,7 +7,8 @@ import struct
 (JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
  VIEW, SERVE, HAND, COPY, ZERO, TURN) = range(1, 25)
 
-VERSIONS = 5, 6, 7, 8, 9  # 6: chunks of groups; 7: turns of schedules; 8: variables of a step; 9: locks and fellows
+BEGIN = 31
+VERSIONS = 5, 6, 7, 8, 9, 10  # 6: groups; 7: turns of schedules; 8: a step's variables; 9: locks, fellows; 10: where runs go on
 
 
 class Cursor:
@@ -91,6 +92,9 @@ def worker_events(records):
         elif kind == CLOCK:
             of = clock + c.signed()
             clock = of + 1
+        elif kind == BEGIN:
+            c.signed()
+            c.text()
         elif kind not in (BARRIER, LEAVE, DONE, STAND):
             raise ValueError(f"a worker's stream has no event {kind}: is the log of another version?")
         found.append((kind, now * 1e-9, of, took * 1e-9))
