@@ -111,7 +111,10 @@ stops 2
 stops launch
 goes_on 5
 
-# one_after_the_other OPTIONS RANKS...: each is killed when some epochs have ended without the one before
+# one_after_the_other OPTIONS RANKS...: each is killed when some epochs have ended without the one before; 1: the run had
+# ended before one was
+lost() { says err "rank $1 on host .* has died.*; the run goes on"; }
+lost_or_over() { gone $pid || lost "$1"; }
 one_after_the_other() {
     ranks=$1
     shift
@@ -121,8 +124,9 @@ one_after_the_other() {
     pid=$!
     until_holds 60 reaches 20 || fail "$ranks: no epoch ends"
     for victim in "$@"; do
-        kill -KILL "$(pid_of "$victim")"
-        until_holds 30 says err "rank $victim on host .* has died.*; the run goes on" || fail "$ranks: rank $victim: $(cat err)"
+        kill -KILL "$(pid_of "$victim")" 2>/dev/null || { until_holds 60 gone $pid; echo "too late: $(tail -n 1 err)"; return 1; }
+        until_holds 30 lost_or_over "$victim" || fail "$ranks: rank $victim: $(cat err)"
+        lost "$victim" || { echo "too late: $(tail -n 1 err)"; return 1; }
         until_holds 60 reaches $(($(grep -c '"event": "epoch"' m) + 10)) || fail "$ranks: no epoch ends without $victim"
     done
     until_holds 60 gone $pid || { fail "$ranks without $* does not end"; kill -9 $pid; }
@@ -131,9 +135,9 @@ one_after_the_other() {
     grep -q '"ranks_lost": \['"$(echo "$*" | sed 's/ /, /g')"'\]' model.done || fail "$ranks without $*: $(cat model.done)"
     "$PLAIT" audit log.* >said 2>&1 || fail "$ranks without $*: the audit: $(cat said)"
 }
-one_after_the_other "-n 4 --spares 1" 1 2
-one_after_the_other "-n 4" 2 3 0
-one_after_the_other "-n 1 --spares 2" 0 1
+in_time one_after_the_other "-n 4 --spares 1" 1 2
+in_time one_after_the_other "-n 4" 2 3 0
+in_time one_after_the_other "-n 1 --spares 2" 0 1
 
 # two_at_once NUMBER WAY: with three copies of each shard any two ranks are killed at the same instant
 two_at_once() {
