@@ -254,7 +254,7 @@ static plait_status change(pli_vertex_run *run) {
     return run->heirs != NULL ? pli_heirs_tell(run, a->largest, a->active.applied) : PLAIT_OK;
 }
 
-/* Who takes part, once what vertices tell is there. */
+/* Finds the vertices that take part, once what vertices tell is there. */
 static plait_status find_active(pli_vertex_run *run) {
     applying *a = run->engine;
     if (a->active.now == NULL) return PLAIT_OK;

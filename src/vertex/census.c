@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/sort.h"
+#include "vertex/bits.h"
 
 enum { SLOTS = 1024 /* at first */ };
 
@@ -95,18 +96,17 @@ int64_t pli_census_count(const pli_census *c) {
 /* Of small ids: a bit each, and how many are before each word. */
 static bool pack(pli_census *c, int64_t *in, uint32_t *out) {
     int64_t next = 0;
-    c->words = (c->smalls + 63) / 64;
+    c->words = (int64_t)pli_bit_words(c->smalls);
     c->bit = pli_calloc((size_t)c->words + 1, sizeof *c->bit);
     c->before = pli_array((size_t)c->words + 1, sizeof *c->before);
     if (c->bit == NULL || c->before == NULL) return false;
     for (int64_t id = 0; id < c->smalls; id++) {
-        if (id % 64 == 0) c->before[id / 64] = (uint32_t)next;
         if (c->small[id].in == 0) continue;
-        c->bit[id / 64] |= UINT64_C(1) << (id % 64);
+        pli_bit_set(c->bit, (size_t)id);
         in[next] = c->small[id].in - 1;
         out[next++] = c->small[id].out;
     }
-    c->nears = next;
+    c->nears = pli_bits_count(c->bit, (size_t)c->words, c->before);
     pli_free(c->small);
     c->small = NULL;
     return true;
@@ -150,9 +150,8 @@ static int64_t find_far(const pli_census *c, uint64_t id) {
 
 int64_t pli_census_find(const pli_census *c, uint64_t id) {
     if (id >= c->limit) return c->slots > 0 ? (int64_t)c->other[slot_of(c, id)].in - 1 : find_far(c, id);
-    const uint64_t own = UINT64_C(1) << (id % 64);
-    if ((int64_t)(id / 64) >= c->words || (c->bit[id / 64] & own) == 0) return -1;
-    return (int64_t)c->before[id / 64] + __builtin_popcountll(c->bit[id / 64] & (own - 1));
+    if ((int64_t)(id / 64) >= c->words || !pli_bit_is(c->bit, (size_t)id)) return -1;
+    return pli_bits_rank(c->bit, c->before, (size_t)id);
 }
 
 uint64_t pli_census_id(const pli_census *c, int64_t number) {
@@ -169,9 +168,6 @@ uint64_t pli_census_id(const pli_census *c, int64_t number) {
 }
 
 void pli_census_ids(const pli_census *c, uint64_t *id) {
-    int64_t next = 0;
-    for (int64_t w = 0; w < c->words; w++)
-        for (uint64_t bits = c->bit[w]; bits != 0; bits &= bits - 1)
-            id[next++] = (uint64_t)w * 64 + (uint64_t)__builtin_ctzll(bits);
+    int64_t next = pli_bits_list(c->bit, (size_t)c->words, id);
     for (int64_t i = 0; i < c->others; i++) id[next++] = c->far[i];
 }

@@ -4,9 +4,8 @@
  * Small ids have a place in a table by id, others in a hash table. How much memory that takes follows from the number
  * of vertices, and not from that of edges: a graph's edges need not be there all at once.
  *
- * Once ids have numbers, of each small id only a bit is left: is it there? An id's number is how many bits are set
- * before its own, and is counted from the word in which it lies (Jacobson, "Space-efficient Static Trees and Graphs",
- * FOCS 1989). That takes 1.5 bits an id, and stays in a processor's cache where a table of numbers would not. */
+ * Once ids have numbers, of each small id only a bit is left: is it there? An id's number is how many are there before
+ * it (bits.h). */
 #ifndef PLI_VERTEX_CENSUS_H
 #define PLI_VERTEX_CENSUS_H
 

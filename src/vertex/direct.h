@@ -18,6 +18,7 @@
 
 #include "comm/comm.h"
 #include "table/table.h"
+#include "vertex/bits.h"
 #include "vertex/vertex.h"
 
 /* What a worker has while such a program runs. Values are one int64_t or one double a vertex. */
@@ -83,12 +84,6 @@ plait_status pli_direct_end(pli_direct *d, plait_status status, void *values_out
 static inline bool pli_direct_may_go_on(const pli_direct *d) {
     return d->limit == 0 || d->report.supersteps < d->limit;
 }
-
-/* --- bitmaps of vertices ------------------------------------------------------------------------------------------ */
-
-static inline size_t pli_bit_words(int64_t n) { return ((size_t)n + 63) / 64; }
-static inline bool   pli_bit_is(const uint64_t *bits, size_t v) { return (bits[v / 64] >> (v % 64) & 1) != 0; }
-static inline void   pli_bit_set(uint64_t *bits, size_t v) { bits[v / 64] |= UINT64_C(1) << (v % 64); }
 
 /* --- the programs ------------------------------------------------------------------------------------------------- */
 

@@ -26,6 +26,7 @@
 #include <math.h>
 
 #include "base/random.h"
+#include "vertex/beside.h"
 #include "vertex/direct.h"
 #include "vertex/inherit.h"
 
@@ -146,16 +147,14 @@ static plait_status make_weights(learning *l, int which, int64_t rows, int64_t c
     return status;
 }
 
-static plait_status make_rows(learning *l, const char *name, row_table *r) {
-    plait_table_opts t;
-    plait_table_opts_init(&t);
-    t.name = name;
-    t.combine = l->survives ? "add" : "last";
-    t.type = l->survives ? PLAIT_I64 : PLAIT_F32;
-    t.rows = l->g->rows;
-    t.cols = l->survives ? r->cols / 2 : r->cols;
-    t.keyed = 1;
-    return plait_table_create(l->d->job, &t, &r->table);
+static plait_status make_rows(learning *l, const char *what, row_table *r) {
+    const pli_beside rows = { .program = "gcn",
+                              .what = what,
+                              .type = l->survives ? PLAIT_I64 : PLAIT_F32,
+                              .combine = l->survives ? "add" : "last",
+                              .rows = l->g->rows,
+                              .cols = l->survives ? r->cols / 2 : r->cols };
+    return pli_beside_make(l->d->job, &rows, &r->table);
 }
 
 /* Pushes the part's rows. */
@@ -425,8 +424,8 @@ static plait_status go(learning *l, pli_inherit *parts, step now, int64_t epoch)
 static plait_status make_tables(learning *l) {
     PLI_TRY(make_weights(l, 0, l->g->features, HIDDEN));
     PLI_TRY(make_weights(l, 1, HIDDEN, l->g->classes));
-    if (l->survives) PLI_TRY(make_rows(l, "gcn.hidden", &l->kept));
-    return make_rows(l, "gcn.told", &l->told);
+    if (l->survives) PLI_TRY(make_rows(l, "hidden", &l->kept));
+    return make_rows(l, "told", &l->told);
 }
 
 static plait_status learn(learning *l, pli_inherit *parts) {

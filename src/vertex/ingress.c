@@ -2,6 +2,7 @@
 #include "vertex/ingress.h"
 
 #include "comm/comm.h"
+#include "vertex/bits.h"
 #include "vertex/building.h"
 
 /* How many edges come to each vertex and leave it. */
@@ -201,36 +202,22 @@ typedef struct present {
     size_t    words;
 } present;
 
-static void set(const present *p, int64_t v) { p->bit[v / 64] |= UINT64_C(1) << (v % 64); }
+static int64_t count(const present *p) { return pli_bits_count(p->bit, p->words, p->before); }
 
-static int64_t count(const present *p) {
-    int64_t n = 0;
-    for (size_t w = 0; w < p->words; w++) {
-        p->before[w] = (uint32_t)n;
-        n += __builtin_popcountll(p->bit[w]);
-    }
-    return n;
-}
-
-static uint32_t rank_of(const present *p, int64_t v) {
-    const uint64_t below = p->bit[v / 64] & ((UINT64_C(1) << (v % 64)) - 1);
-    return p->before[v / 64] + (uint32_t)__builtin_popcountll(below);
-}
+static uint32_t rank_of(const present *p, int64_t v) { return (uint32_t)pli_bits_rank(p->bit, p->before, (size_t)v); }
 
 /* Gives the part's vertices numbers of its own, in place. */
 static bool renumber(const present *p, pli_part *part, int64_t first) {
     pli_neighbors *h = &part->rows;
-    int64_t       *start = pli_array((size_t)part->n + 1, sizeof *start), i = 0;
+    int64_t       *start = pli_array((size_t)part->n + 1, sizeof *start);
     part->key = pli_array((size_t)part->n, sizeof *part->key);
     if (start == NULL || part->key == NULL) {
         pli_free(start);
         return false;
     }
-    for (size_t w = 0; w < p->words; w++)
-        for (uint64_t bits = p->bit[w]; bits != 0; bits &= bits - 1)
-            part->key[i++] = (uint64_t)w * 64 + (uint64_t)__builtin_ctzll(bits);
+    (void)pli_bits_list(p->bit, p->words, part->key);
     start[0] = 0;
-    for (i = 0; i < part->n; i++) start[i + 1] = h->start[part->key[i] + 1];
+    for (int64_t i = 0; i < part->n; i++) start[i + 1] = h->start[part->key[i] + 1];
     for (int64_t k = 0; k < start[part->n]; k++) h->near[k] = rank_of(p, h->near[k]);
     pli_free(h->start);
     h->start = start;
@@ -250,11 +237,11 @@ static bool make_part(plait_vertex_cut *cut, int32_t me, const pli_neighbors *ro
     p.before = pli_array(p.words, sizeof *p.before);
     bool made = p.bit != NULL && p.before != NULL;
     for (int64_t v = 0; made && v < rows->n; v++) {
-        if (rows->start[v] < rows->start[v + 1]) set(&p, v);
-        for (int64_t k = rows->start[v]; k < rows->start[v + 1]; k++) set(&p, rows->near[k]);
+        if (rows->start[v] < rows->start[v + 1]) pli_bit_set(p.bit, (size_t)v);
+        for (int64_t k = rows->start[v]; k < rows->start[v + 1]; k++) pli_bit_set(p.bit, rows->near[k]);
     }
     if (made) *copies_out = count(&p);
-    for (int64_t v = first; made && v < last; v++) set(&p, v);
+    for (int64_t v = first; made && v < last; v++) pli_bit_set(p.bit, (size_t)v);
     if (made) part->n = count(&p);
     if (made && (cut->splits || part->n <= rows->n / 2)) made = renumber(&p, part, first);
     else if (made) part->n = rows->n, part->own = first;

@@ -1,11 +1,11 @@
 /* Parts of a run that fall to others when their worker dies. See inherit.h. */
 #include "vertex/inherit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "comm/comm.h"
 #include "table/table.h"
+#include "vertex/beside.h"
 
 struct pli_inherit {
     pli_inherit_opts opts;
@@ -17,16 +17,10 @@ struct pli_inherit {
 };
 
 static plait_status make_figures(pli_inherit *h) {
-    plait_table_opts t;
-    char             name[64];
-    plait_table_opts_init(&t);
-    snprintf(name, sizeof name, "%s.figures", h->opts.name);
-    t.name = name;
-    t.type = PLAIT_I64;
-    t.rows = h->workers;
-    t.cols = h->opts.figures;
-    t.keyed = 1;
-    return plait_table_create(h->opts.job, &t, &h->figures);
+    return pli_beside_make(h->opts.job,
+                           &(pli_beside){ .program = h->opts.name, .what = "figures", .type = PLAIT_I64,
+                                          .rows = h->workers, .cols = h->opts.figures },
+                           &h->figures);
 }
 
 plait_status pli_inherit_create(const pli_inherit_opts *opts, pli_inherit **inherit_out) {

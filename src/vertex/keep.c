@@ -8,10 +8,10 @@
  *
  * A program that folds needs none: all vertices tell once more, and min and max do not mind. Whoever calls the run
  * saves and restores tables, since checkpoints belong to a room above. */
-#include <stdio.h>
 
 #include "comm/comm.h"
 #include "table/table.h"
+#include "vertex/beside.h"
 #include "vertex/heirs.h"
 #include "vertex/vertex.h"
 
@@ -22,18 +22,14 @@ plait_status pli_vertex_make_row(pli_vertex_run *part) {
 }
 
 static plait_status make_frontier(pli_vertex_run *run) {
-    plait_table_opts t;
-    char             name[64];
-    plait_table_opts_init(&t);
-    snprintf(name, sizeof name, "%s.frontier", run->program.name);
-    t.name = name;
-    t.type = PLAIT_F64;
-    t.combine = run->heirs == NULL ? "last" : "add"; /* two replicas need one that adds */
-    t.keyed = 1;
-    t.rows = run->edges->n;
-    t.cols = 2;
+    const pli_beside frontier = { .program = run->program.name,
+                                  .what = "frontier",
+                                  .type = PLAIT_F64,
+                                  .combine = run->heirs == NULL ? "last" : "add", /* two replicas need one that adds */
+                                  .rows = run->edges->n,
+                                  .cols = 2 };
     PLI_TRY(pli_vertex_make_row(run));
-    return plait_table_create(run->job, &t, &run->frontier);
+    return pli_beside_make(run->job, &frontier, &run->frontier);
 }
 
 static int32_t tables_of(const pli_vertex_run *run, plait_table *tables[2]) {
@@ -72,7 +68,7 @@ bool pli_vertex_is_due(const pli_vertex_run *run) {
     return run->opts.pause != NULL && (periodic || run->report.interrupted);
 }
 
-/* Of whole numbers, which are exact. */
+/* Differences are exact, since the numbers are whole. */
 static plait_status subtract_old(pli_vertex_run *part, int64_t first) {
     const int64_t n = part->part.owned;
     double       *old = pli_array((size_t)n, 2 * sizeof *old);

@@ -9,17 +9,16 @@
  *                                ONCE: only if it is signaled
  *
  * Two replicas need a table that adds, so what is pushed is the change of these whole numbers, which wrap around.
- * In the next superstep the value table has the new values, and this table the old ones beside them. Who takes over a
- * part reads both, and asks the same edges as the dead worker. It does so in each superstep anew, and keeps nothing:
+ * In the next superstep the value table has the new values, and this table the old ones beside them. An heir of a part
+ * reads both, and asks the same edges as the dead worker. It does so in each superstep anew, and keeps nothing:
  * what it reads in a clock that has ended already, without its knowing, is the next one's. Gathers of such a part are
  * not cached.
  *
  * Rows are those of all own vertices, whether they have changed or not, so that an heir pushes the same rows. */
 #include "vertex/signals.h"
 
-#include <stdio.h>
-
 #include "table/table.h"
+#include "vertex/beside.h"
 #include "vertex/heirs.h"
 
 enum { ONCE = 1, AGAIN = 2 };
@@ -28,16 +27,10 @@ enum { ONCE = 1, AGAIN = 2 };
 static int32_t columns(const pli_vertex_run *run) { return (int32_t)((run->value_bytes + 7) / 8) + 1; }
 
 plait_status pli_signals_make(pli_vertex_run *run) {
-    plait_table_opts t;
-    char             name[64];
-    plait_table_opts_init(&t);
-    snprintf(name, sizeof name, "%s.before", run->program.name);
-    t.name = name;
-    t.type = PLAIT_I64;
-    t.rows = run->edges->n;
-    t.cols = columns(run);
-    t.keyed = 1;
-    return plait_table_create(run->job, &t, &run->before);
+    return pli_beside_make(run->job,
+                           &(pli_beside){ .program = run->program.name, .what = "before", .type = PLAIT_I64,
+                                          .rows = run->edges->n, .cols = columns(run) },
+                           &run->before);
 }
 
 /* Rows of the part's own vertices are what the table has of them; behind them is room for a change. */

@@ -410,7 +410,7 @@ static void open_between(world *w, uint64_t seed) {
     while (!w->made.replicas->begun) SURE(w, deliver(w));
 }
 
-/* Who makes it dies: the shards are lost, and whoever asks for them is told. */
+/* The maker dies: the shards are lost, and clients that ask for them are told. */
 static void test_its_maker_dies(void **state) {
     (void)state;
     int64_t lacked = 0;

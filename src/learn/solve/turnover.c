@@ -124,9 +124,17 @@ typedef struct array {
     uint64_t bytes;
 } array;
 
+static int64_t width_of(const pli_kept *kept) { return strcmp(kept->type, "F32") == 0 ? 4 : 8; }
+
 static uint64_t bytes_of(const pli_kept *kept) {
-    const int64_t width = strcmp(kept->type, "F32") == 0 ? 4 : 8;
-    return (uint64_t)(kept->rows * (kept->cols > 0 ? kept->cols : 1) * width);
+    return (uint64_t)(kept->rows * (kept->cols > 0 ? kept->cols : 1) * width_of(kept));
+}
+
+/* Has the array, whose shape others have said, so many bytes? */
+static bool fits(const pli_kept *kept, uint64_t bytes) {
+    int64_t values, all;
+    return !__builtin_mul_overflow(kept->rows, kept->cols > 0 ? kept->cols : 1, &values) &&
+           !__builtin_mul_overflow(values, width_of(kept), &all) && (uint64_t)all == bytes;
 }
 
 /* Lays out what a newcomer needs: how many arrays, and these. */
@@ -148,21 +156,36 @@ static plait_status lay_out(const pli_run *run, pli_text *out) {
     return out->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory for what a worker that joins is told") : PLAIT_OK;
 }
 
+/* The next array of what was laid out in left bytes. false: it is not whole. */
+static bool read_array(const unsigned char **from, size_t *left, array *head, pli_kept *kept) {
+    if (*left < sizeof *head) return false;
+    memcpy(head, *from, sizeof *head);
+    *from += sizeof *head;
+    *left -= sizeof *head;
+    if (memchr(head->name, '\0', sizeof head->name) == NULL || memchr(head->type, '\0', sizeof head->type) == NULL)
+        return false;
+    *kept = (pli_kept){ head->name, head->type, head->rows, head->cols, *from };
+    if (head->bytes > *left || pli_pad8(head->bytes) > *left || head->rows < 0 || head->cols < 0) return false;
+    if (!fits(kept, head->bytes)) return false;
+    *from += pli_pad8(head->bytes);
+    *left -= (size_t)pli_pad8(head->bytes);
+    return true;
+}
+
 /* Puts the arrays back as if they came from a checkpoint. */
-static plait_status put_back(pli_run *run, const unsigned char *from) {
+static plait_status put_back(pli_run *run, const unsigned char *from, size_t bytes) {
     const pli_learner_more *more = run->learner->more;
     array                   head[PLI_KEPT];
     pli_kept                kept[PLI_KEPT];
-    int64_t                 n;
-    memcpy(&n, from, sizeof n);
+    int64_t                 n = -1;
+    bool                    sound = bytes >= sizeof n;
+    size_t                  left = sound ? bytes - sizeof n : 0;
+    if (sound) memcpy(&n, from, sizeof n);
     from += sizeof n;
-    for (int64_t i = 0; i < n; i++) {
-        memcpy(&head[i], from, sizeof *head);
-        from += sizeof *head;
-        kept[i] = (pli_kept){ head[i].name, head[i].type, head[i].rows, head[i].cols, from };
-        from += pli_pad8(head[i].bytes);
-    }
-    if (n == 0 || more->restore == NULL) return PLAIT_OK;
+    sound = n >= 0 && n <= PLI_KEPT;
+    for (int64_t i = 0; sound && i < n; i++) sound = read_array(&from, &left, &head[i], &kept[i]);
+    if (!sound) return pli_fail(run->err, PLAIT_EFORMAT, "what a worker that joins is told is malformed");
+    if (n == 0 || more == NULL || more->restore == NULL) return PLAIT_OK;
     run->handed = kept;
     run->n_handed = (int32_t)n;
     const plait_status status = more->restore(run);
@@ -191,7 +214,7 @@ static plait_status hand_arrays(pli_run *run, bool came, int32_t knower, bool *d
     *done_out = status >= 0 && sizes[knower] > 0;
     size_t at = 0;
     for (int32_t w = 0; status >= 0 && w < knower; w++) at += sizes[w];
-    if (*done_out && came) status = put_back(run, (const unsigned char *)all + at);
+    if (*done_out && came) status = put_back(run, (const unsigned char *)all + at, sizes[knower]);
     plait_comm_free(all);
     pli_free(sizes);
     pli_text_free(&mine);

@@ -9,8 +9,8 @@
  *       leaver's part might never be written.
  *   at its end    what a leaver alone holds, the losses of its rows so far and the bytes that it has sent, it sends to
  *       the lowest worker that stays. If one of the two dies, they are lost as those of any dead worker are.
- *   after a clock with which some have come    all bring what they know to one collective. Who comes takes it from the
- *       lowest of those who were in: the best loss and its weights, and where checkpoints stand. The weights are the
+ *   after a clock with which some have come    all bring what they know to one collective. A newcomer takes it from the
+ *       lowest of those that were in: the best loss and its weights, and where checkpoints stand. The weights are the
  *       arrays that a checkpoint would hold beside the tables (pli_learner_more.kept), put back as it would put them
  *       back.
  *   after a clock with which some have left    the same collective, so that all count the same workers as absent from

@@ -1,11 +1,11 @@
 /* Rounds that are made again when a worker dies. See rounds.h. */
 #include "vertex/async/rounds.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "comm/comm.h"
 #include "table/table.h"
+#include "vertex/beside.h"
 
 enum { FRONTIER = 2, PIECE = 1 << 14 }; /* who waits, with what weight, plus 1; what was too small to tell */
 
@@ -22,19 +22,11 @@ plait_status pli_rounds_make(pli_vertex_run *run) {
     if (r == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for rounds", run->program.name);
     r->good = -1;
     r->cols = (int32_t)((run->value_bytes + 7) / 8) + FRONTIER;
-    for (int i = 0; i < 2; i++) {
-        plait_table_opts t;
-        char             name[64];
-        plait_table_opts_init(&t);
-        snprintf(name, sizeof name, "%s.round%d", run->program.name, i);
-        t.name = name;
-        t.type = PLAIT_I64;
-        t.rows = run->edges->n;
-        t.cols = r->cols;
-        t.keyed = 1;
-        PLI_TRY(plait_table_create(run->job, &t, &r->table[i]));
-    }
-    return PLAIT_OK;
+    pli_beside round = { .program = run->program.name, .what = "round0", .type = PLAIT_I64, .rows = run->edges->n,
+                         .cols = r->cols };
+    PLI_TRY(pli_beside_make(run->job, &round, &r->table[0]));
+    round.what = "round1";
+    return pli_beside_make(run->job, &round, &r->table[1]);
 }
 
 void pli_rounds_free(pli_vertex_run *run) {
