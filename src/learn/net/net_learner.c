@@ -38,8 +38,8 @@ static plait_status check_drawn(const pli_run *run) {
                         sampled);
     if (n->fit.goal.loss != &pli_loss_softmax)
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "sampled %lld is refused: only a softmax draws classes, which is the logistic loss of three "
-                        "classes and more, and this is %s of %lld; leave --sampled out",
+                        "sampled %lld is refused: only a softmax draws classes, the logistic loss of three classes or "
+                        "more; here the loss is %s of %lld classes; leave --sampled out",
                         sampled, n->fit.loss, classes);
     if (sampled > classes)
         return pli_fail(run->err, PLAIT_EINVAL,
