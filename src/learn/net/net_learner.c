@@ -39,8 +39,8 @@ static plait_status check_drawn(const pli_run *run) {
     if (n->fit.goal.loss != &pli_loss_softmax)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "sampled %lld is refused: only a softmax draws classes, the logistic loss of three classes or "
-                        "more; here the loss is %s of %lld classes; leave --sampled out",
-                        sampled, n->fit.loss, classes);
+                        "more; here the loss is %s%s; leave --sampled out",
+                        sampled, n->fit.loss, classes == 2 ? " of two" : "");
     if (sampled > classes)
         return pli_fail(run->err, PLAIT_EINVAL,
                         "sampled %lld: there are %lld classes, and no more can be drawn; take --sampled %lld or less",
