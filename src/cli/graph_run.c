@@ -389,7 +389,7 @@ static plait_status run(shared *s, plait_error *err) {
 
 /* The C library would keep freed blocks at hand, up to twice the largest that it has ever freed: of a large graph some
  * arrays of all vertices, for the whole run. Several workers need such arrays in each superstep anyway, and fresh pages
- * would cost them a tenth of their time. */
+ * would cost them time. */
 static void keep_little(bool alone) {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, alone ? 4 << 20 : 32 << 20);

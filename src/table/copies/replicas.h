@@ -80,7 +80,7 @@
  *                        known to the next one, too. (If that one is not whole yet, the shards would be lost with this
  *                        replica anyway, and it does not wait.)
  *   the one behind died  CHAIN goes to the next living one, and behind it what is not confirmed.
- *   CHAIN comes           A new stream begins: it says which number its next entry has, and which replica serves. Ranks
+ *   CHAIN comes          A new stream begins: it says which number its next entry has, and which replica serves. Ranks
  *                        between the sender and this one are dead, then. A replica that is not whole answers LACKS to
  *                        all of such a stream.
  *   LACKS comes          The other gets the state: a stream with the flag ANEW, as above. If it has a part of the state
@@ -110,9 +110,9 @@
  *                at the next member at once.
  *
  * Papers: Schneider, "Implementing fault-tolerant services using the state machine approach", Computing Surveys 1990;
- * van Renesse and Schneider, "Chain replication for supporting high throughput and
- * availability", OSDI 2004; Li et al., "Scaling distributed machine
- * learning with the parameter server", OSDI 2014, section 4.3 (replication after aggregation).
+ * van Renesse and Schneider, "Chain replication for supporting high throughput and availability", OSDI 2004; Li et al.,
+ * "Scaling distributed machine learning with the parameter server", OSDI 2014, section 4.3 (replication after
+ * aggregation).
  *
  * Invariants, beside the server's:
  *   7 Whatever is safe is in the log of all other replicas, or there is no other replica, nor any rank left for one. (A
