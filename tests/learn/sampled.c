@@ -258,8 +258,8 @@ static void test_refusals(void **state) {
     t = net(data, 5);
     t.opts.loss = "hinge";
     refused(t, 1, PLAIT_EREFUSED, "only a softmax draws classes");
-    refused(net(two, 2), 1, PLAIT_EREFUSED, "this is logistic of 2; leave --sampled out");
-    refused(net(numbers, 2), 1, PLAIT_EREFUSED, "this is squared of 0");
+    refused(net(two, 2), 1, PLAIT_EREFUSED, "here the loss is logistic of two; leave --sampled out");
+    refused(net(numbers, 2), 1, PLAIT_EREFUSED, "here the loss is squared; leave --sampled out");
     t = net(data, 5);
     t.opts.optimizer = "lbfgs";
     refused(t, 1, PLAIT_EREFUSED, "with optimizer lbfgs is refused: it needs the whole gradient; nearest is adam");
