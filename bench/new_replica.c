@@ -118,7 +118,7 @@ static bool is_making(plait_job *job, const bench *b) {
     pli_out           out;
     if (!maker) return false;
     pli_port_enter(port, &now_ns, &out);
-    const bool making = server->replicas->making || server->replicas->other_place < 2;
+    const bool making = server->replicas->making || server->replicas->to_place < 2;
     pli_port_leave(port, &out);
     return making;
 }
