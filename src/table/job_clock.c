@@ -265,6 +265,18 @@ plait_status plait_job_barrier(plait_job *job) {
     return pli_comm_leave(job->comm, meet_at_barrier(job));
 }
 
+static void set_quiet(plait_job *job, bool quiet) {
+    for (int64_t i = 0; i < job->parts; i++) set_quiet(job->part[i], quiet);
+    job->quiet = quiet;
+}
+
+plait_status pli_job_pass(plait_job *job) {
+    set_quiet(job, true);
+    const plait_status status = plait_job_barrier(job);
+    set_quiet(job, false);
+    return status;
+}
+
 void pli_job_resume(plait_job *job) {
     for (int64_t i = 0; i < job->parts; i++) pli_job_resume(job->part[i]);
     pli_client_resume(&job->client);

@@ -45,6 +45,7 @@ typedef struct pli_rows {
 
 struct pli_function_call; /* table/server/functions.h */
 struct pli_rest;          /* table/state/rest.h */
+struct pli_own_ops;       /* table/state/own.h */
 
 /* What a topology does for a table. All calls return with *err filled where they fail. */
 typedef struct pli_topology_ops {
@@ -118,6 +119,9 @@ typedef struct pli_topology_ops {
      *  snap NULL: there was no memory for it, which all hear; collective), and puts rows of a slot back. */
     plait_status (*keep_slices)(plait_table *table, struct pli_snap *snap, plait_error *err);
     void (*put_slices)(plait_table *table, int32_t slot, int64_t first, int64_t n, const void *rows);
+    /** Of a table of which each worker has a mirror that differs from the others': what a checkpoint takes of it.
+     *  NULL: the table has no such mirrors. */
+    const struct pli_own_ops *own;
 } pli_topology_ops;
 
 extern const pli_topology_ops pli_served_ops, pli_mirror_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;
@@ -143,6 +147,7 @@ struct plait_job {
     plait_rule        *rules;    /* [layout.n_rules], a copy                         */
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
+    bool            quiet; /* in pli_job_pass */
     plait_group    *fellows; /* of a part: see pli_job_end_clocks_with; NULL: none. Lent */
     int64_t        *missing; /* [layout.workers] with fellows: for whom one of them must stand in */
     bool            lent; /* lent by plait_run to the program's work, which must not destroy it */
@@ -288,6 +293,9 @@ plait_status pli_job_settle(plait_job *job, const char *call, plait_error *err);
 plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err);
 /** Ends a clock that is between its halves; does nothing if there is none. */
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
+/** A barrier behind which reads go on as before it: averages are made, but are not what is read, unless they were
+ *  before (topology/gossip.c, local_sgd.c). So a checkpoint changes nothing. Collective over the job's workers. */
+plait_status pli_job_pass(plait_job *job);
 /** The worker goes on after a barrier: its gets take their turn again if the consistency has turns. */
 void pli_job_resume(plait_job *job);
 /* copies/job_replicas.c, if servers have replicas (replicas.h): */

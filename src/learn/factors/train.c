@@ -46,7 +46,7 @@ static plait_status begin(pli_run *run) {
     PLI_TRY(make_table(run, "items", 1, m->pair.items, m->loss == PLI_FACTORS_BPR, &m->items));
     PLI_TRY(pli_keep_begin(run));
     PLI_TRY(pli_resume_tables(run));
-    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(run->resume != NULL ? pli_job_pass(run->job) : plait_job_barrier(run->job));
     if (!m->als) PLI_TRY(pli_rotate_begin(run));
     pli_job_resume(run->job);
     return PLAIT_OK;

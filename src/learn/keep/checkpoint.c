@@ -254,7 +254,7 @@ static plait_status put_back(plait_checkpoint *c, plait_table *table, const char
             pli_kept_put(c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);
         PLI_TRY(pli_job_agree(job, what, (uint64_t)plait_checkpoint_clock(c), status, err));
     } while (pli_job_absent(job) != before);
-    return plait_job_barrier(job);
+    return pli_job_pass(job);
 }
 
 plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, const char *name) {

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "comm/comm.h"
+#include "learn/keep/kept_own.h"
 #include "learn/keep/kept_rests.h"
 #include "table/table.h"
 
@@ -35,7 +36,8 @@ struct pli_cuts {
     int64_t    entries;
     pli_kept_rest *rest; /* [rests] what filters had kept of this worker's updates to each of its tables */
     int64_t        rests;
-    bool           rests_taken; /* they were handed on */
+    pli_kept_own  *own;  /* [rests] what each table has of the worker's own */
+    bool           rests_taken; /* both were handed on */
 };
 
 static plait_status no_memory(plait_error *err) {
@@ -65,7 +67,7 @@ static plait_status sort(pli_cuts *cuts, int32_t n, plait_table *const *tables, 
 
 /* Without a table of all workers they meet nevertheless. */
 static plait_status begin_all(pli_cuts *cuts, plait_error *err) {
-    if (cuts->n == 0 || cuts->cut[cuts->n - 1].job != cuts->job) PLI_TRY(plait_job_barrier(cuts->job));
+    if (cuts->n == 0 || cuts->cut[cuts->n - 1].job != cuts->job) PLI_TRY(pli_job_pass(cuts->job));
     for (int64_t i = 0; i < cuts->n; i++) {
         cut *c = &cuts->cut[i];
         PLI_TRY(pli_capture_begin(c->job, c->n, c->table, &c->capture, err));
@@ -73,15 +75,19 @@ static plait_status begin_all(pli_cuts *cuts, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* What filters keep changes with the worker's next update. */
+/* What filters keep, and a mirror of the worker's own, change with its next update. */
 static plait_status take_rests(pli_cuts *cuts, plait_error *err) {
     int64_t n = 0;
     for (int64_t i = 0; i < cuts->n; i++) n += cuts->cut[i].n;
     cuts->rest = pli_calloc((size_t)n, sizeof *cuts->rest);
-    if (cuts->rest == NULL && n > 0) return no_memory(err);
+    cuts->own = pli_calloc((size_t)n, sizeof *cuts->own);
+    if ((cuts->rest == NULL || cuts->own == NULL) && n > 0) return no_memory(err);
     for (int64_t i = 0; i < cuts->n; i++)
-        for (int32_t t = 0; t < cuts->cut[i].n; t++)
-            PLI_TRY(pli_kept_rest_take(cuts->cut[i].table[t], &cuts->rest[cuts->rests++], err));
+        for (int32_t t = 0; t < cuts->cut[i].n; t++) {
+            const int64_t at = cuts->rests++;
+            PLI_TRY(pli_kept_rest_take(cuts->cut[i].table[t], &cuts->rest[at], err));
+            PLI_TRY(pli_kept_own_take(cuts->cut[i].table[t], &cuts->own[at], err));
+        }
     return PLAIT_OK;
 }
 
@@ -89,6 +95,10 @@ static plait_status give_rests(pli_cuts *cuts, pli_capture_take_fn *take, void *
     for (int64_t i = 0; !cuts->rests_taken && i < cuts->rests; i++) {
         PLI_TRY(pli_kept_rest_put(&cuts->rest[i], take, user, err));
         pli_rest_free(&cuts->rest[i].rest);
+    }
+    for (int64_t i = 0; !cuts->rests_taken && i < cuts->rests; i++) {
+        PLI_TRY(pli_kept_own_put(&cuts->own[i], take, user, err));
+        pli_own_free(&cuts->own[i].own);
     }
     cuts->rests_taken = true;
     return PLAIT_OK;
@@ -205,6 +215,7 @@ plait_status pli_cuts_begin(plait_job *job, int32_t n, plait_table *const *table
 void pli_cuts_plan(const pli_cuts *cuts, pli_part_plan *plan) {
     for (int64_t i = 0; i < cuts->n; i++) pli_kept_plan(cuts->cut[i].capture, cuts->cut[i].table, plan);
     for (int64_t i = 0; i < cuts->rests; i++) pli_kept_rest_plan(&cuts->rest[i], plan);
+    for (int64_t i = 0; i < cuts->rests; i++) pli_kept_own_plan(&cuts->own[i], plan);
 }
 
 void pli_cuts_units(const pli_cuts *cuts, pli_text *json) {
@@ -239,8 +250,12 @@ void pli_cuts_end(pli_cuts **cuts_ptr) {
         pli_capture_end(&cuts->cut[i].capture);
         pli_free((void *)cuts->cut[i].table);
     }
-    for (int64_t i = 0; i < cuts->rests; i++) pli_rest_free(&cuts->rest[i].rest);
+    for (int64_t i = 0; i < cuts->rests; i++) {
+        pli_rest_free(&cuts->rest[i].rest);
+        pli_own_free(&cuts->own[i].own);
+    }
     pli_free(cuts->rest);
+    pli_free(cuts->own);
     pli_free(cuts->cut);
     pli_free(cuts->all);
     pli_free(cuts->units);

@@ -71,6 +71,12 @@ static plait_status not_there(const wanted *w) {
                     w->table->whole.rows > 0 ? w->table->whole.cols : plait_table_cols(w->table));
 }
 
+/* "paid", of whoever: a number a row, and no values. */
+static bool is_paid(const char *what) {
+    const char *dot = strrchr(what, '.');
+    return strcmp(dot != NULL ? dot + 1 : what, "paid") == 0;
+}
+
 /* Puts n values of a row to where they are wanted. A number of a row must be the same in all pieces. */
 static plait_status put_row(wanted *w, int64_t row, int64_t col, int64_t n, const unsigned char *from) {
     const int64_t  bytes = (w->numbers ? 1 : w->cols) * w->cell;
@@ -126,7 +132,7 @@ plait_status pli_kept_pieces_read(const pli_kept_pieces *pieces, const plait_tab
                                   const char *type, int64_t first, int64_t n, void *out, plait_error *err) {
     wanted w = { .pieces = pieces, .table = table, .what = what, .type = type, .row0 = table->whole.row0 + first,
                  .rows = n, .col0 = table->whole.col0, .cols = plait_table_cols(table),
-                 .cell = strchr(type, '6') != NULL ? 8 : 4, .numbers = strcmp(what, "paid") == 0, .out = out,
+                 .cell = strchr(type, '6') != NULL ? 8 : 4, .numbers = is_paid(what), .out = out,
                  .err = err };
     if (!fit(&w)) return not_there(&w);
     w.seen = pli_calloc((size_t)n, 1);

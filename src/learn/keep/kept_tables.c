@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "learn/keep/kept_own.h"
 #include "learn/keep/kept_rests.h"
+#include "table/state/values.h"
 
 enum { READ_BYTES = 4 << 20 };
 
@@ -40,6 +42,9 @@ typedef struct putting {
     const char     *where, *name;
     plait_table    *table;
     bool            looks; /* nothing is put: could it be? */
+    bool            inner; /* of a table of mirrors, the one that all have in common: the rule's memory is theirs */
+    bool            joins; /* what the average of mirrors is ahead of the values is added to them */
+    pli_kept_moved *moved; /* of a sparse table, with joins */
     plait_error    *err;
 } putting;
 
@@ -72,7 +77,9 @@ static bool has_more(const putting *p, const char *kept) {
     for (int64_t i = 0; i < pli_checkpoint_tensors(p->from); i++) {
         const char *name = pli_checkpoint_tensor_at(p->from, i)->name;
         bool        known = strncmp(name, kept, length) != 0 || name[length] != '.' ||
-                     pli_kept_rest_is(name + length + 1);
+                     pli_kept_rest_is(name + length + 1) || pli_kept_own_is(name + length + 1) ||
+                     (p->inner && (strncmp(name + length + 1, "slot.", 5) == 0 ||
+                                   strcmp(name + length + 1, "paid") == 0));
         int32_t     arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(p->table, arrays);
         char        text[64];
         for (int32_t a = 0; a < n; a++)
@@ -80,6 +87,29 @@ static bool has_more(const putting *p, const char *kept) {
         if (!known) return true;
     }
     return false;
+}
+
+/* Of a table that was kept whole: adds what has moved of these rows. */
+static plait_status join_rows(const putting *p, int64_t first, int64_t n, const uint64_t *keys, void *rows) {
+    const int64_t row_bytes = pli_row_bytes(&p->table->spec);
+    char          name[PLI_CHECKPOINT_NAME];
+    if (!p->joins) return PLAIT_OK;
+    if (keys != NULL) {
+        pli_kept_moved_add(p->moved, n, keys, rows);
+        return PLAIT_OK;
+    }
+    snprintf(name, sizeof name, "%s.moved", p->name);
+    const pli_checkpoint_tensor *tensor = pli_checkpoint_find(p->from, name);
+    if (tensor == NULL) return PLAIT_OK;
+    if (tensor->shape[0] != plait_table_rows(p->table) || pli_checkpoint_row_bytes(tensor) != row_bytes)
+        return not_this(p, "moved");
+    void        *moved = pli_array((size_t)n, (size_t)row_bytes);
+    plait_status status = moved != NULL ? pli_checkpoint_read(p->from, tensor, first, n, moved, p->err)
+                                        : pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s",
+                                                   plait_table_name(p->table));
+    if (status >= 0) pli_values_add_scaled(p->table->spec.type, n * plait_table_cols(p->table), 1, moved, rows);
+    pli_free(moved);
+    return status;
 }
 
 /* Puts back rows first .. first + n - 1 of the tensor, a few at a time. */
@@ -95,6 +125,7 @@ static plait_status put_rows(const putting *p, int32_t array, const pli_checkpoi
         m = first + n - at < most ? first + n - at : most;
         status = pli_checkpoint_read(p->from, tensor, at, m, rows, p->err);
         if (status >= 0 && key != NULL) status = pli_checkpoint_read(p->from, keys, at, m, key, p->err);
+        if (status >= 0 && array == PLI_STATE_VALUES) status = join_rows(p, at, m, key, rows);
         if (status >= 0) status = pli_state_put(p->table, array, at, m, key, rows, p->err);
     }
     pli_free(rows);
@@ -161,6 +192,21 @@ static plait_status check_pieces(const putting *p, const pli_kept_pieces *pieces
     return PLAIT_OK;
 }
 
+static plait_status join_pieces(const putting *p, const pli_kept_pieces *pieces, int64_t first, int64_t n, void *rows) {
+    char name[PLI_CHECKPOINT_NAME];
+    snprintf(name, sizeof name, "%s.moved", pieces->piece[0].name);
+    if (!p->joins || pli_checkpoint_find(p->from, name) == NULL) return PLAIT_OK;
+    void        *moved = pli_array((size_t)n, (size_t)pli_row_bytes(&p->table->spec));
+    plait_status status = moved != NULL ? pli_kept_pieces_read(pieces, p->table, "moved",
+                                                               type_of(p->table, PLI_STATE_VALUES), first, n, moved,
+                                                               p->err)
+                                        : pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s",
+                                                   plait_table_name(p->table));
+    if (status >= 0) pli_values_add_scaled(p->table->spec.type, n * plait_table_cols(p->table), 1, moved, rows);
+    pli_free(moved);
+    return status;
+}
+
 /* Puts back rows first .. first + n - 1 of an array, a few at a time. */
 static plait_status put_joined(const putting *p, const pli_kept_pieces *pieces, int32_t array, int64_t first,
                                int64_t n) {
@@ -175,6 +221,7 @@ static plait_status put_joined(const putting *p, const pli_kept_pieces *pieces, 
     for (int64_t at = first, m; status >= 0 && at < first + n; at += m) {
         m = first + n - at < most ? first + n - at : most;
         status = pli_kept_pieces_read(pieces, p->table, what, type_of(p->table, array), at, m, rows, p->err);
+        if (status >= 0 && array == PLI_STATE_VALUES) status = join_pieces(p, pieces, at, m, rows);
         if (status >= 0 && !p->looks) status = pli_state_put(p->table, array, at, m, NULL, rows, p->err);
     }
     pli_free(rows);
@@ -208,8 +255,73 @@ static plait_status put_either(const putting *p) {
     return status;
 }
 
+/* --- mirrors that differ ------------------------------------------------------------------------------------------ */
+
+/* Of what has moved, one worker puts the keys that the values do not have. */
+static plait_status put_new_keys(const putting *p) {
+    char     name[PLI_CHECKPOINT_NAME];
+    int64_t  n = 0;
+    snprintf(name, sizeof name, "%s.keys", p->name);
+    const pli_checkpoint_tensor *tensor = pli_checkpoint_find(p->from, name);
+    if (p->moved->n == 0 || p->looks || !(pli_state_is_copied(p->table) || pli_state_leads(p->table))) return PLAIT_OK;
+    if (tensor != NULL) n = tensor->shape[0];
+    uint64_t *keys = pli_array((size_t)n + 1, sizeof *keys);
+    if (keys == NULL) return pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s", plait_table_name(p->table));
+    plait_status status = n > 0 ? pli_checkpoint_read(p->from, tensor, 0, n, keys, p->err) : PLAIT_OK;
+    if (status >= 0) pli_kept_moved_drop(p->moved, n, keys);
+    pli_free(keys);
+    if (status < 0 || p->moved->n == 0) return status;
+    return pli_state_put(p->table, PLI_STATE_VALUES, 0, p->moved->n, p->moved->keys, p->moved->rows, p->err);
+}
+
+/* The values, joined with what the average is ahead of them. */
+static plait_status put_average(const putting *p) {
+    pli_kept_moved moved;
+    putting        q = *p;
+    q.joins = true;
+    q.moved = &moved;
+    if (plait_table_rows(p->table) > 0) return put_either(&q);
+    plait_status status = pli_kept_moved_open(p->from, p->where, p->name, p->table, &moved, p->err);
+    if (status >= 0) status = put_either(&q);
+    if (status >= 0) status = put_new_keys(&q);
+    pli_kept_moved_close(&moved);
+    return status;
+}
+
+/* Each worker has a mirror of its own: what is in common goes into the common table inside, if there is one. */
+static plait_status put_mirrors(const putting *p) {
+    putting           common = *p;
+    char              kept[PLI_KEPT_NAME];
+    pli_kept_own_back own = { .from = p->from, .where = p->where, .name = p->name, .table = p->table,
+                              .looks = p->looks, .err = p->err };
+    own.same = pli_kept_own_is_same(p->from, p->name, p->table);
+    snprintf(kept, sizeof kept, "%s", p->name);
+    if (p->table->whole.rows > 0) pli_kept_name(p->table, kept);
+    if (!read_units(p, kept, &own.units)) own.units = 0;
+    common.table = pli_own_common(p->table);
+    common.inner = true;
+    if (common.table != p->table) PLI_TRY(own.same ? put_either(&common) : put_average(&common));
+    return pli_kept_own_put_back(&own);
+}
+
+/* The workers had mirrors that differ, each with a state of the rule; now there is one copy. */
+static plait_status check_mirrors(const putting *p) {
+    const plait_table *table = p->table;
+    const int32_t      workers = pli_kept_own_workers(p->from, p->name, NULL);
+    if (workers == 0 || !table->spec.ruled || table->spec.rule.ops->slots == 0) return PLAIT_OK;
+    return pli_fail(p->err, PLAIT_EMISMATCH,
+                    "%s/%s: each of %d workers had a mirror of table %s with its own state of rule %s, from which no "
+                    "common one can be made; go on by topology gossip or consistency local-sgd, as before",
+                    p->where, pli_checkpoint_folder(p->from), (int)workers, p->name, table->spec.rule.ops->name);
+}
+
+static plait_status put_one_copy(const putting *p) {
+    PLI_TRY(check_mirrors(p));
+    return put_average(p);
+}
+
 static plait_status put_all(const putting *p) {
-    PLI_TRY(put_either(p));
+    PLI_TRY(pli_own_is(p->table) ? put_mirrors(p) : put_one_copy(p));
     return pli_kept_rest_back(p->from, p->where, p->name, p->table, p->looks, p->err);
 }
 

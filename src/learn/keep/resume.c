@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "learn/keep/kept_tables.h"
 #include "learn/keep/row_values.h"
+#include "table/state/own.h"
 #include "table/table.h"
 
 /* --- what a checkpoint says of its run ---------------------------------------------------------------------------- */
@@ -329,6 +330,12 @@ plait_status pli_resume_tables(pli_run *run) {
         for (int32_t t = 0; status >= 0 && t < run->n_made; t++) status = put_table(run, run->made[t]);
         if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
     } while (status >= 0 && pli_run_again(run, &absent)); /* the share of a worker that died may be missing */
+    /* A mirror's round has begun from what all put back together. */
+    for (int32_t t = 0; status >= 0 && t < run->n_made; t++)
+        if (pli_own_is(run->made[t])) {
+            status = plait_comm_barrier(run->comm);
+            break;
+        }
     if (status >= 0) status = pli_row_values_restore(run);
     if (status >= 0) status = restore_arrays(run);
     if (status < 0) return status;

@@ -186,7 +186,8 @@ static plait_status agree_stopped(const pli_loop *loop) {
 static plait_status all_epochs(pli_loop *loop) {
     pli_run *run = loop->run;
     bool     end = false;
-    PLI_TRY(plait_job_barrier(run->job)); /* nobody begins before all are there: under async some would run ahead */
+    /* nobody begins before all are there: under async some would run ahead */
+    PLI_TRY(run->resume != NULL ? pli_job_pass(run->job) : plait_job_barrier(run->job));
     if (loop->steps->told != NULL) PLI_TRY(loop->steps->told(run));
     PLI_TRY(pli_pace_begin(run));
     pli_job_resume(run->job);

@@ -252,7 +252,7 @@ static plait_status begin(pli_run *run) {
     pli_scores_begin(&t->trees, &t->validation, 0);
     PLI_TRY(pli_resume_tables(run));
     PLI_TRY(make_grower(run));
-    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(run->resume != NULL ? pli_job_pass(run->job) : plait_job_barrier(run->job));
     if (t->grower.cut->begin != NULL) PLI_TRY(t->grower.cut->begin(&t->grower));
     pli_job_resume(run->job);
     return PLAIT_OK;

@@ -1,6 +1,7 @@
 /* Captures of tables: the cut, and the rows as they were at that moment, taken piece by piece. See state.h. */
 #include <string.h>
 
+#include "table/state/own.h"
 #include "table/state/state.h"
 #include "table/state/values.h"
 #include "table/table.h"
@@ -26,7 +27,7 @@ typedef struct piece {
 
 struct pli_capture {
     plait_job          *job;
-    plait_table *const *table; /* [n], a copy */
+    plait_table *const *table; /* [n], a copy; of tables with mirrors that differ, the common ones (own.h) */
     int32_t             n;
     int64_t            *units;
     int64_t            *shard_rows; /* [n, servers] of shard s of table t, also for dense tables */
@@ -178,7 +179,7 @@ static plait_status begin(pli_capture *c, int32_t n, plait_table *const *tables,
     c->ahead = pli_calloc(PIECES_AHEAD, sizeof *c->ahead);
     if (copy == NULL || c->units == NULL || c->shard_rows == NULL || c->snap == NULL || c->ahead == NULL)
         return no_memory(err);
-    memcpy(copy, tables, (size_t)n * sizeof(plait_table *));
+    for (int32_t t = 0; t < n; t++) copy[t] = pli_own_common(tables[t]);
     c->n = n;
     PLI_TRY(snap_servers(c, err));
     PLI_TRY(snap_copies(c, err));
@@ -188,7 +189,7 @@ static plait_status begin(pli_capture *c, int32_t n, plait_table *const *tables,
 plait_status pli_capture_begin(plait_job *job, int32_t n, plait_table *const *tables, pli_capture **capture_out,
                                plait_error *err) {
     for (int32_t t = 0; t < n; t++) PLI_TRY(pli_state_check(tables[t], err));
-    PLI_TRY(plait_job_barrier(job));
+    PLI_TRY(pli_job_pass(job));
     const bool some_may_lack = (job->group != NULL && job->layout.replicas > 1) || pli_job_away(job) > 0;
     if (some_may_lack) PLI_TRY(pli_job_meet(job)); /* so all know who is absent */
     pli_capture *c = pli_calloc(1, sizeof *c);

@@ -19,6 +19,7 @@
 #include "table/client/pending.h"
 #include "table/copies/gossip.h"
 #include "table/events.h"
+#include "table/state/own.h"
 #include "table/state/shard.h"
 #include "table/state/updates.h"
 #include "table/state/values.h"
@@ -41,6 +42,7 @@ struct pli_averaged {
     int64_t           rounds, marks;
     uint64_t          incs, pushes; /* incs that are pending; pushes made of earlier ones */
     void             *average; /* [n + 1] the average of all copies, as of a barrier in this clock; NULL: none */
+    bool              met;     /* it is what is read */
 };
 
 static struct pli_averaged *averaged_of(const plait_table *table) { return table->state; }
@@ -102,7 +104,9 @@ static void gossip_close(plait_table *table) {
 /* --- reads and updates -------------------------------------------------------------------------------------------- */
 
 /* Behind a barrier no copy moves until the clock ends, so the average is read. */
-static const void *average_of(const plait_table *table) { return averaged_of(table)->average; }
+static const void *average_of(const plait_table *table) {
+    return averaged_of(table)->met ? averaged_of(table)->average : NULL;
+}
 
 /* An inc moves the average by what it adds, so it moves the own copy by more. */
 static double scale_of_pending(const plait_table *table) {
@@ -355,6 +359,7 @@ static plait_status gossip_clock(plait_table *table, plait_error *err) {
     int64_t clock = table->job->clock;
     pli_free(averaged_of(table)->average);
     averaged_of(table)->average = NULL;
+    averaged_of(table)->met = false;
     if (!pli_store_own(&averaged_of(table)->shard.store)) return no_memory(table, err);
     PLI_TRY(move_own(table, clock, err));
     if (!averaged_of(table)->peers->rounds) return pass_on(table, clock, err);
@@ -398,6 +403,10 @@ static plait_status gossip_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
+static void gossip_refresh(plait_table *table) {
+    if (!table->job->quiet) averaged_of(table)->met = true;
+}
+
 /* Behind the barrier all that was sent has come. Weights stay; their sum is the number of workers. */
 static plait_status gossip_zero(plait_table *table, int64_t number, plait_error *err) {
     struct pli_averaged *a = averaged_of(table);
@@ -407,7 +416,42 @@ static plait_status gossip_zero(plait_table *table, int64_t number, plait_error 
     return PLAIT_OK;
 }
 
+/* --- checkpoints -------------------------------------------------------------------------------------------------- */
+
+enum { WAY = 1 }; /* pli_own_numbers.way */
+
+static pli_shard *mirror_of(const plait_table *table) { return &averaged_of(table)->shard; }
+
+static plait_table *common_of(plait_table *table) {
+    (void)table;
+    return NULL;
+}
+
+/* Behind a barrier nothing is on its way: all weights are in mirrors. A lone worker's mirror is the average. */
+static plait_status take_own(plait_table *table, pli_own *own, plait_error *err) {
+    const struct pli_averaged *a = table->state;
+    const int64_t              row_bytes = pli_row_bytes(&table->spec);
+    own->numbers = (pli_own_numbers){ .way = WAY, .weight = a->weight, .rounds = (double)a->rounds, .met = a->met };
+    pli_state_share(table, table->spec.rows, &own->first, &own->n);
+    own->common = pli_array((size_t)own->n, (size_t)row_bytes);
+    if (own->common == NULL && own->n > 0) return no_memory(table, err);
+    if (a->average != NULL) memcpy(own->common, pli_at(a->average, own->first * row_bytes), (size_t)(own->n * row_bytes));
+    else pli_store_get_rows(&a->shard.store, own->first, own->n, own->common);
+    return PLAIT_OK;
+}
+
+static plait_status put_own(plait_table *table, const pli_own *own, plait_error *err) {
+    struct pli_averaged *a = table->state;
+    (void)err;
+    a->weight = own->numbers.way == WAY ? own->numbers.weight : 1;
+    a->rounds = own->numbers.way == WAY ? (int64_t)own->numbers.rounds : 0;
+    a->met = own->numbers.way == WAY && own->numbers.met != 0; /* a barrier follows, which makes the average */
+    return PLAIT_OK;
+}
+
+static const pli_own_ops own_ops = { .way = WAY, .mirror = mirror_of, .common = common_of, .take = take_own, .put = put_own };
+
 const pli_topology_ops pli_averaged_ops = {
     .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
-    .clock = gossip_clock, .settle = gossip_settle, .zero = gossip_zero,
+    .clock = gossip_clock, .settle = gossip_settle, .refresh = gossip_refresh, .zero = gossip_zero, .own = &own_ops,
 };

@@ -19,6 +19,8 @@
 #include <string.h>
 
 #include "table/copies/mirror.h"
+#include "table/state/own.h"
+#include "table/state/rest.h"
 #include "table/state/values.h"
 #include "table/table.h"
 
@@ -36,6 +38,7 @@ struct pli_local {
     bool        fresh;    /* a round has begun, and the copy has nothing of it yet */
     pli_rowset  held;     /* by key: the rows of the copy that are of this round                            */
     void       *base;     /* where the copy was when the round began: [rows, cols], by key [held.n, cols]   */
+    bool        rebase;   /* base is still to be read: a checkpoint was put back in the middle of a round   */
     int64_t     base_capacity, *at, at_capacity;
 };
 
@@ -249,6 +252,17 @@ static plait_status add_rows(plait_table *table, int64_t n, const unsigned char 
     return PLAIT_OK;
 }
 
+/* The common table stays as it is until the round ends, so it tells where the copy has begun. */
+static plait_status read_base(plait_table *table, plait_error *err) {
+    struct pli_local *l = table->state;
+    const bool        keyed = table->spec.keyed;
+    const pli_rows    rows = { .keys = keyed ? l->held.keys : NULL, .n = keyed ? l->held.n : table->spec.rows };
+    if (!l->rebase) return PLAIT_OK;
+    if (rows.n > 0) PLI_TRY(l->common.ops->get(&l->common, &rows, l->base, err));
+    l->rebase = false;
+    return PLAIT_OK;
+}
+
 /* Adds to l->moved what the copy's way since the round began adds to the average. */
 static plait_status measure(plait_table *table, plait_error *err) {
     struct pli_local *l = table->state;
@@ -256,6 +270,7 @@ static plait_status measure(plait_table *table, plait_error *err) {
     int64_t           n = keyed ? l->held.n : table->spec.rows;
     plait_status      status;
     if (l->fresh || n == 0) return PLAIT_OK;
+    PLI_TRY(read_base(table, err));
     unsigned char *way = pli_aligned((size_t)(n * pli_row_bytes(&table->spec)));
     if (way == NULL) return no_memory(table, err);
     if (keyed) pli_store_get(&l->copy.store, n, l->held.keys, way);
@@ -378,7 +393,7 @@ static plait_status local_settle(plait_table *table, plait_error *err) {
 
 static void local_refresh(plait_table *table) {
     struct pli_local *l = table->state;
-    l->met = true;
+    if (!table->job->quiet) l->met = true;
     if (l->common.ops->refresh != NULL) l->common.ops->refresh(&l->common);
 }
 
@@ -390,6 +405,7 @@ static plait_status local_zero(plait_table *table, int64_t number, plait_error *
     pli_pending_clear(&l->average);
     pli_rowset_clear(&l->held);
     l->fresh = true;
+    l->rebase = false;
     return PLAIT_OK;
 }
 
@@ -456,6 +472,78 @@ static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **ke
     return PLAIT_OK;
 }
 
+/* --- checkpoints -------------------------------------------------------------------------------------------------- */
+
+enum { WAY = 2 }; /* pli_own_numbers.way */
+
+static pli_shard   *mirror_of(const plait_table *table) { return &local_of(table)->copy; }
+static plait_table *common_of(plait_table *table) { return &local_of(table)->common; }
+
+/* What the average has moved since the round began is the same on all workers: of ranges each takes its share, by key
+ * one takes all. */
+static plait_status take_moved(const plait_table *table, pli_own *own, plait_error *err) {
+    const pli_pending *moved = &local_of(table)->average;
+    const int64_t      row_bytes = pli_row_bytes(&table->spec);
+    if (!moved->touched) return PLAIT_OK;
+    if (!is_sparse(table)) pli_state_share(table, table->spec.rows, &own->first, &own->n);
+    else own->n = pli_state_leads(table) ? moved->set.n : 0;
+    if (own->n == 0) return PLAIT_OK;
+    own->common = pli_calloc((size_t)own->n, (size_t)row_bytes);
+    if (is_sparse(table)) own->keys = pli_array((size_t)own->n, sizeof *own->keys);
+    if (own->common == NULL || (is_sparse(table) && own->keys == NULL)) return no_memory(table, err);
+    if (own->keys != NULL) {
+        memcpy(own->keys, moved->set.keys, (size_t)own->n * sizeof *own->keys);
+        memcpy(own->common, moved->sum, (size_t)(own->n * row_bytes));
+    } else {
+        pli_pending_overlay_range(moved, 1, own->first, own->n, own->common);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status take_own(plait_table *table, pli_own *own, plait_error *err) {
+    const struct pli_local *l = table->state;
+    own->numbers = (pli_own_numbers){ .way = WAY, .weight = 1, .met = l->met, .fresh = l->fresh };
+    own->n_held = l->fresh ? 0 : l->held.n;
+    if (own->n_held > 0) {
+        own->held = pli_array((size_t)own->n_held, sizeof *own->held);
+        if (own->held == NULL) return no_memory(table, err);
+        memcpy(own->held, l->held.keys, (size_t)own->n_held * sizeof *own->held);
+    }
+    return take_moved(table, own, err);
+}
+
+static plait_status put_own(plait_table *table, const pli_own *own, plait_error *err) {
+    struct pli_local *l = table->state;
+    l->fresh = own->numbers.way != WAY || own->numbers.fresh != 0;
+    l->met = own->numbers.way == WAY && own->numbers.met != 0;
+    pli_rowset_clear(&l->held);
+    l->rebase = !l->fresh;
+    if (l->fresh || own->n_held == 0) return PLAIT_OK;
+    if (!pli_grow((void **)&l->at, &l->at_capacity, own->n_held, sizeof *l->at) ||
+        !pli_rowset_add(&l->held, own->n_held, own->held, l->at) ||
+        !pli_grow(&l->base, &l->base_capacity, l->held.n, (size_t)pli_row_bytes(&table->spec)))
+        return no_memory(table, err);
+    return PLAIT_OK;
+}
+
+static const pli_own_ops own_ops = { .way = WAY, .mirror = mirror_of, .common = common_of, .take = take_own, .put = put_own };
+
+/* What filters keep is of the sums that move the common table. */
+static plait_status local_rest_take(plait_table *table, pli_rest *rest) {
+    plait_table *common = &local_of(table)->common;
+    return common->ops->rest_take != NULL ? common->ops->rest_take(common, rest) : PLAIT_OK;
+}
+
+static plait_status local_rest_add(plait_table *table, const pli_rest *rest) {
+    plait_table *common = &local_of(table)->common;
+    return common->ops->rest_add != NULL ? common->ops->rest_add(common, rest) : PLAIT_OK;
+}
+
+static void local_rest_forget(plait_table *table) {
+    plait_table *common = &local_of(table)->common;
+    if (common->ops->rest_forget != NULL) common->ops->rest_forget(common);
+}
+
 const pli_topology_ops pli_local_sgd_ops = {
     .open = local_open,
     .close = local_close,
@@ -473,4 +561,8 @@ const pli_topology_ops pli_local_sgd_ops = {
     .refresh = local_refresh,
     .zero = local_zero,
     .dump = local_dump,
+    .rest_take = local_rest_take,
+    .rest_add = local_rest_add,
+    .rest_forget = local_rest_forget,
+    .own = &own_ops,
 };
