@@ -269,14 +269,14 @@ exits 1 "nowhere" refused train --data few --resume nowhere
 exits 2 "checkpoint-every 0" refused train --data few --checkpoint d --checkpoint-every 0
 exits 2 "checkpoint-every 30x" refused train --data few --checkpoint d --checkpoint-every 30x
 exits 2 "standard input is refused" refused train --data - --checkpoint d
-exits 2 "table w under gossip:ring x bsp is refused.*nearest" refused train --data few --checkpoint d --topology gossip:ring --workers 2
 exits 2 "table w under local x async is refused.*nearest" refused train --data few --checkpoint d --consistency async
 touch file
 exits 1 "file" refused train --data few --epochs 2 --checkpoint file/d --checkpoint-every 5
 
 # --- the event log of a run that goes on ------------------------------------------------------------------------------
 
-for pair in ps/bsp ps/ssp:2 ps/async allreduce/bsp local/bsp "ps/bsp/--replicas 2" "ps/ssp:1/--replicas 2 --spares 1" "ps/bsp/--filter topk:0.2" "allreduce/bsp/--optimizer-state sharded"; do
+for pair in ps/bsp ps/ssp:2 ps/async allreduce/bsp local/bsp "ps/bsp/--replicas 2" "ps/ssp:1/--replicas 2 --spares 1" "ps/bsp/--filter topk:0.2" "allreduce/bsp/--optimizer-state sharded" \
+    gossip:ring/bsp gossip:exp/async gossip:torus/local-sgd:3 ps/local-sgd:3 allreduce/local-sgd:5 "allreduce/local-sgd:3/--replicas 2"; do
     rm -rf d events
     with="--topology ${pair%%/*}"
     rest=${pair#*/}

@@ -17,7 +17,8 @@ static plait_status read(pli_checkpoint *from, const pli_checkpoint_tensor *keys
     m->n = keys->shape[0];
     for (int64_t i = 0; i < m->n; i++)
         if (pli_keymap_add(&m->map, m->keys[i]) != i)
-            return pli_fail(err, PLAIT_EMISMATCH, "%s names a key twice, or there is no memory for its keys", keys->name);
+            return pli_fail(err, PLAIT_EMISMATCH, "%s names a key twice, or there is no memory for its keys",
+                            keys->name);
     return PLAIT_OK;
 }
 
@@ -44,7 +45,8 @@ void pli_kept_moved_add(const pli_kept_moved *m, int64_t n, const uint64_t *keys
     for (int64_t i = 0; m->n > 0 && i < n; i++) {
         const int64_t at = pli_keymap_find(&m->map, keys[i]);
         if (at >= 0)
-            pli_values_add_scaled(m->type, m->cols, 1, pli_at_const(m->rows, at * row_bytes), pli_at(rows, i * row_bytes));
+            pli_values_add_scaled(m->type, m->cols, 1, pli_at_const(m->rows, at * row_bytes),
+                                  pli_at(rows, i * row_bytes));
     }
 }
 

@@ -20,8 +20,9 @@ static plait_status no_memory(const pli_kept_own_back *b) {
 
 static plait_status not_this(const back *k, const char *what) {
     const pli_kept_own_back *b = k->b;
-    return pli_fail(b->err, PLAIT_EMISMATCH, "%s/%s: %s.%s%s is missing, or does not have the shape and type of table %s",
-                    b->where, pli_checkpoint_folder(b->from), k->kept, k->prefix, what, plait_table_name(b->table));
+    return pli_fail(b->err, PLAIT_EMISMATCH,
+                    "%s/%s: %s.%s%s is missing, or does not have the shape and type of table %s", b->where,
+                    pli_checkpoint_folder(b->from), k->kept, k->prefix, what, plait_table_name(b->table));
 }
 
 static void kept_name(const plait_table *table, const char *name, char kept[PLI_KEPT_NAME]) {
@@ -58,6 +59,10 @@ bool pli_kept_own_is_same(pli_checkpoint *from, const char *name, const plait_ta
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
+static const char *name_of(plait_type type) {
+    return type == PLAIT_I64 ? "I64" : type == PLAIT_F64 ? "F64" : "F32";
+}
+
 /* Whole: one array of the mirror, all its rows. */
 static plait_status read_whole(back *k, int32_t array) {
     const pli_kept_own_back     *b = k->b;
@@ -66,7 +71,7 @@ static plait_status read_whole(back *k, int32_t array) {
     const char                  *what = pli_state_name(b->table, array, text);
     const int64_t                rows = plait_table_rows(b->table), bytes = pli_state_bytes(b->table, array, &type);
     const pli_checkpoint_tensor *tensor = find(b->from, k->kept, k->prefix, what);
-    const char *name = array == PLI_STATE_KEYS ? "U64" : type == PLAIT_I64 ? "I64" : type == PLAIT_F64 ? "F64" : "F32";
+    const char                  *name = array == PLI_STATE_KEYS ? "U64" : name_of(type);
     if (tensor == NULL || strcmp(tensor->type, name) != 0 || pli_checkpoint_row_bytes(tensor) != bytes ||
         (rows > 0 ? tensor->shape[0] != rows : k->own.rows >= 0 && tensor->shape[0] != k->own.rows))
         return not_this(k, what);
@@ -108,8 +113,7 @@ static plait_status read_joined(back *k, const pli_kept_pieces *pieces, int32_t 
     k->own.array[array] = pli_array((size_t)rows, (size_t)bytes);
     if (k->own.array[array] == NULL) return no_memory(b);
     snprintf(name, sizeof name, "%s%s", k->prefix, what);
-    return pli_kept_pieces_read(pieces, b->table, name, type == PLAIT_I64 ? "I64" : type == PLAIT_F64 ? "F64" : "F32", 0,
-                                rows, k->own.array[array], b->err);
+    return pli_kept_pieces_read(pieces, b->table, name, name_of(type), 0, rows, k->own.array[array], b->err);
 }
 
 /* values becomes the average: what was kept in common, and what it has moved since. */
@@ -140,7 +144,8 @@ static plait_status check_rule(const back *k, const char *kept) {
         const char *name = pli_checkpoint_tensor_at(k->b->from, i)->name, *what = name + strlen(start);
         if (strncmp(name, start, strlen(start)) != 0 || strncmp(what, "slot.", 5) != 0) continue;
         bool known = false;
-        for (int32_t a = 0; a < n; a++) known = known || strcmp(what, pli_state_name(k->b->table, arrays[a], text)) == 0;
+        for (int32_t a = 0; a < n; a++)
+            known = known || strcmp(what, pli_state_name(k->b->table, arrays[a], text)) == 0;
         if (!known) return not_this(k, "(its rule's memory)");
     }
     return PLAIT_OK;

@@ -266,7 +266,8 @@ static plait_status put_new_keys(const putting *p) {
     if (p->moved->n == 0 || p->looks || !(pli_state_is_copied(p->table) || pli_state_leads(p->table))) return PLAIT_OK;
     if (tensor != NULL) n = tensor->shape[0];
     uint64_t *keys = pli_array((size_t)n + 1, sizeof *keys);
-    if (keys == NULL) return pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s", plait_table_name(p->table));
+    if (keys == NULL)
+        return pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s", plait_table_name(p->table));
     plait_status status = n > 0 ? pli_checkpoint_read(p->from, tensor, 0, n, keys, p->err) : PLAIT_OK;
     if (status >= 0) pli_kept_moved_drop(p->moved, n, keys);
     pli_free(keys);

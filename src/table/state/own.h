@@ -27,6 +27,7 @@ typedef struct pli_own_numbers {
     double units;  /* up to where penalties go */
     double met;    /* reads return the average until the clock ends */
     double fresh;  /* local-sgd: the round has begun, and the mirror has nothing of it */
+    double keys;   /* local-sgd by sums: how many keys the last one had, which tells the form of the next */
 } pli_own_numbers;
 enum { PLI_OWN_NUMBERS = sizeof(pli_own_numbers) / sizeof(double) };
 
@@ -62,7 +63,7 @@ plait_table *pli_own_common(plait_table *table);
 /** Copies what this worker has; nothing of a table that has no such mirrors. Behind a barrier, before the worker
  *  updates anything. Errors: ENOMEM. Not collective. */
 plait_status pli_own_take(plait_table *table, pli_own *own_out, plait_error *err);
-/** Puts it into a new table, or one that was zeroed. Errors: ENOMEM. Not collective; what is in common follows apart. */
+/** Puts it into a new table, or one that was zeroed. Errors: ENOMEM. Not collective; what is in common comes apart. */
 plait_status pli_own_put(plait_table *table, const pli_own *own, plait_error *err);
 void         pli_own_free(pli_own *own);
 

@@ -15,9 +15,10 @@
  * Any worker puts any rows, which are sent to their present owners; under mirrors each worker puts all rows into its
  * own. Then comes a barrier.
  *
- * Tables of which each worker has a copy that differs from the others' (gossip, local-sgd) are refused, as is memory
- * that workers write without a lock. A rule's state that lies in slices (topology/sharded.h) is kept by row as any
- * other. What filters keep of a worker's updates is taken beside (rest.h). */
+ * Memory that workers write without a lock is refused. Of tables of which each worker has a copy that differs from the
+ * others' (gossip, local-sgd) a capture takes what all have in common; own.h takes the rest. A rule's state that lies
+ * in slices (topology/sharded.h) is kept by row as any other. What filters keep of a worker's updates is taken beside
+ * (rest.h). */
 #ifndef PLI_TABLE_STATE_H
 #define PLI_TABLE_STATE_H
 

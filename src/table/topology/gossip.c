@@ -435,7 +435,8 @@ static plait_status take_own(plait_table *table, pli_own *own, plait_error *err)
     pli_state_share(table, table->spec.rows, &own->first, &own->n);
     own->common = pli_array((size_t)own->n, (size_t)row_bytes);
     if (own->common == NULL && own->n > 0) return no_memory(table, err);
-    if (a->average != NULL) memcpy(own->common, pli_at(a->average, own->first * row_bytes), (size_t)(own->n * row_bytes));
+    if (a->average != NULL)
+        memcpy(own->common, pli_at(a->average, own->first * row_bytes), (size_t)(own->n * row_bytes));
     else pli_store_get_rows(&a->shard.store, own->first, own->n, own->common);
     return PLAIT_OK;
 }
@@ -449,9 +450,12 @@ static plait_status put_own(plait_table *table, const pli_own *own, plait_error 
     return PLAIT_OK;
 }
 
-static const pli_own_ops own_ops = { .way = WAY, .mirror = mirror_of, .common = common_of, .take = take_own, .put = put_own };
+static const pli_own_ops own_ops = {
+    .way = WAY, .mirror = mirror_of, .common = common_of, .take = take_own, .put = put_own
+};
 
 const pli_topology_ops pli_averaged_ops = {
     .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
-    .clock = gossip_clock, .settle = gossip_settle, .refresh = gossip_refresh, .zero = gossip_zero, .own = &own_ops,
+    .clock = gossip_clock, .settle = gossip_settle, .refresh = gossip_refresh, .zero = gossip_zero,
+    .own = &own_ops,
 };

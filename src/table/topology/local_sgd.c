@@ -503,6 +503,7 @@ static plait_status take_moved(const plait_table *table, pli_own *own, plait_err
 static plait_status take_own(plait_table *table, pli_own *own, plait_error *err) {
     const struct pli_local *l = table->state;
     own->numbers = (pli_own_numbers){ .way = WAY, .weight = 1, .met = l->met, .fresh = l->fresh };
+    if (l->common.ops == &pli_mirror_ops) own->numbers.keys = (double)pli_mirror_of(&l->common)->keys;
     own->n_held = l->fresh ? 0 : l->held.n;
     if (own->n_held > 0) {
         own->held = pli_array((size_t)own->n_held, sizeof *own->held);
@@ -518,6 +519,7 @@ static plait_status put_own(plait_table *table, const pli_own *own, plait_error 
     l->met = own->numbers.way == WAY && own->numbers.met != 0;
     pli_rowset_clear(&l->held);
     l->rebase = !l->fresh;
+    if (l->common.ops == &pli_mirror_ops) pli_mirror_of(&l->common)->keys = (int64_t)own->numbers.keys;
     if (l->fresh || own->n_held == 0) return PLAIT_OK;
     if (!pli_grow((void **)&l->at, &l->at_capacity, own->n_held, sizeof *l->at) ||
         !pli_rowset_add(&l->held, own->n_held, own->held, l->at) ||
@@ -526,7 +528,9 @@ static plait_status put_own(plait_table *table, const pli_own *own, plait_error 
     return PLAIT_OK;
 }
 
-static const pli_own_ops own_ops = { .way = WAY, .mirror = mirror_of, .common = common_of, .take = take_own, .put = put_own };
+static const pli_own_ops own_ops = {
+    .way = WAY, .mirror = mirror_of, .common = common_of, .take = take_own, .put = put_own
+};
 
 /* What filters keep is of the sums that move the common table. */
 static plait_status local_rest_take(plait_table *table, pli_rest *rest) {
