@@ -74,7 +74,7 @@ static void pairs_of(pli_text *text, const form *f, pli_reasons *all, bool one_p
 typedef struct choice {
     const char          *name, *option;
     const pli_setting   *setting;
-    const plait_learner *learner;
+    const char          *model; /* whose it is: "mlp"; "": any net's; NULL: any model's */
     const pli_solver    *solver;
     char                 text[64]; /* "--model kmeans" */
 } choice;
@@ -103,26 +103,61 @@ static void list_specs(specs *s) {
 static bool is_choosy(const plait_learner *l) { return l->needs != 0 || l->optimizer == NULL; }
 
 static void list_settings(all_settings *all) {
-    const plait_learner *logistic = pli_learner_find("logistic", NULL, 0);
     for (const pli_setting *s = pli_settings(); s->name != NULL && all->n + 1 < SETTINGS_MAX; s++)
-        all->choice[all->n++] = (choice){ .name = s->name, .option = s->option, .setting = s, .learner = logistic };
+        all->choice[all->n++] = (choice){ .name = s->name, .option = s->option, .setting = s, .model = s->model };
     for (int i = 0; pli_solvers()[i] != NULL && all->n + 1 < SETTINGS_MAX; i++) {
         choice *c = &all->choice[all->n++];
-        *c = (choice){ .name = pli_solvers()[i]->name, .learner = logistic, .solver = pli_solvers()[i] };
-        const char *of = c->solver == &pli_solver_cd ? " (hinge)" : ""; /* two go by the name cd */
-        if (c->solver == &pli_solver_coordinates) of = " (not hinge)";
+        *c = (choice){ .name = pli_solvers()[i]->name, .solver = pli_solvers()[i] };
+        const char *of = "";
+        if (c->solver == &pli_solver_cd) { /* two go by the name cd */
+            c->model = "hinge";
+            of = " (hinge)";
+        } else if (c->solver == &pli_solver_coordinates) {
+            c->model = "logistic";
+            of = " (not hinge)";
+        }
         snprintf(c->text, sizeof c->text, "--optimizer %s%s", c->name, of);
         c->option = c->text;
     }
     for (int i = 0; pli_learners()[i] != NULL && all->n < SETTINGS_MAX; i++) {
         if (!is_choosy(pli_learners()[i])) continue;
         choice *c = &all->choice[all->n++];
-        *c = (choice){ .learner = pli_learners()[i] };
-        snprintf(c->text, sizeof c->text, "--model %s", c->learner->name);
+        *c = (choice){ .model = pli_learners()[i]->name };
+        snprintf(c->text, sizeof c->text, "--model %s", c->model);
         c->name = c->text + sizeof "--" - 1;
         c->option = c->text;
     }
     list_specs(&all->specs);
+}
+
+/* --- what a run of two settings learns ---------------------------------------------------------------------------- */
+
+static bool is_net(const plait_learner *l) { return l->more != NULL && l->more->graph != NULL; }
+
+static bool has_solver(const plait_learner *l, const pli_solver *solver) {
+    const pli_solver *const *of = l->more != NULL ? l->more->solvers : NULL;
+    for (int i = 0; of != NULL && of[i] != NULL; i++)
+        if (of[i] == solver) return true;
+    return false;
+}
+
+/* Is the learner one that the choice is about? */
+static bool is_about(const choice *c, const plait_learner *l) {
+    if (c == NULL) return true;
+    if (c->solver != NULL && !has_solver(l, c->solver)) return false;
+    if (c->model == NULL) return true;
+    return c->model[0] == '\0' ? is_net(l) : strcmp(c->model, l->name) == 0;
+}
+
+/* The learner of a run with both (b NULL: with one): logistic if both are about it, else the first. NULL: there is no
+ * such run, as the two are values of one option, or a solver of some models and another model. */
+static const plait_learner *learner_of(const choice *a, const choice *b) {
+    const plait_learner *logistic = pli_learner_find("logistic", NULL, 0);
+    if (b != NULL && a->solver != NULL && b->solver != NULL) return NULL;
+    if (is_about(a, logistic) && is_about(b, logistic)) return logistic;
+    for (int i = 0; pli_learners()[i] != NULL; i++)
+        if (is_about(a, pli_learners()[i]) && is_about(b, pli_learners()[i])) return pli_learners()[i];
+    return NULL;
 }
 
 /* A pair, and the settings that are on. */
@@ -134,10 +169,11 @@ typedef struct trial {
 
 static bool trains(trial *t, const char *topology, const char *consistency, bool one_process, const choice *a,
                    const choice *b) {
-    const plait_learner *learner = b != NULL && b->setting == NULL ? b->learner : a->learner;
+    const plait_learner *learner = learner_of(a, b);
+    const bool           adds = learner->optimizer == NULL || (learner->more != NULL && learner->more->adds);
     t->above = (pli_above){ .model = NULL };
     t->pair = (pli_pair){ .topology = topology, .consistency = consistency, .table = "w", .one_process = one_process,
-                          .rule = learner->optimizer != NULL ? "adagrad" : NULL, .servers = 2 };
+                          .rule = adds ? NULL : "adagrad", .servers = 2 };
     t->err = (plait_error){ .code = PLAIT_OK };
     const pli_solver *solver = b != NULL && b->solver != NULL ? b->solver : a->solver;
     pli_learner_note(learner, learner->ways, learner->needs, solver, &t->above);
@@ -271,9 +307,10 @@ static void add_columns(pli_text *text, trial *t, const all_settings *all, int f
         pli_text_add(text, "%c  %-*.*s", letter_of(i), i > 0 ? NAME_COLUMNS : 0, NAME_COLUMNS - 1,
                      all->choice[i].option);
         for (int j = first; j < i && j < end; j++) {
-            const bool together = go_together(t, all, &all->choice[i], &all->choice[j]);
-            pli_text_add(text, "%s%s", j > first ? gap_before(j) : "", together ? "+" : "-");
-            if (!together) keep_apart(apart, t->err.text, i, j);
+            const choice *a = &all->choice[i], *b = &all->choice[j];
+            const bool    some = learner_of(a, b) != NULL, together = some && go_together(t, all, a, b);
+            pli_text_add(text, "%s%s", j > first ? gap_before(j) : "", together ? "+" : some ? "-" : "=");
+            if (some && !together) keep_apart(apart, t->err.text, i, j);
         }
         pli_text_add(text, "\n");
     }
@@ -304,7 +341,10 @@ static void settings(pli_text *text) {
     pli_cli_wrap(text, "With which pairs each setting goes, on threads for local:\n", 0, pli_cli_width());
     for (int i = 0; i < all->n; i++) pairs_of_setting(text, t, all, &all->choice[i]);
     pli_text_add(text, "\n");
-    pli_cli_wrap(text, "Settings with each other: + some pair goes with both, - none does:\n", 0, pli_cli_width());
+    pli_cli_wrap(text,
+                 "Settings with each other: + some pair goes with both, - none does, = no run has both, as of two "
+                 "models:\n",
+                 0, pli_cli_width());
     settings_with_settings(text, t, all, apart);
     pli_text_add(text, "\nWhy not:\n\n");
     tell_apart(text, apart);

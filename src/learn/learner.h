@@ -74,6 +74,10 @@ typedef struct pli_learner_more {
     const pli_solver *const *solvers;
     bool                     by_name_only;
     bool                     adds; /* its tables have no update rule, though it takes --optimizer */
+    bool        rows_stay;   /* as the trait PLAIT_ROWS_STAY */
+    bool        each_update; /* what its workers add stands for their rows: none may be dropped (--backup) */
+    bool        two_passes;  /* one pass over the rows is not enough */
+    const char *intercept;   /* why --no-intercept does not go: "a mean and biases are part of it"; NULL: it goes */
     /** The server functions of its tables, on any rank; returns how many, at most PLI_LEARNER_FUNCTIONS. */
     int32_t (*functions)(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out);
     /** Reads a file of the learner's own before the data are read; all ranks agree on it. Collective. */

@@ -230,7 +230,7 @@ exits 1 'none of values' none $mf --format ratings --data liked
 exits 2 'hinge' none $mf --data train --loss hinge
 for words in '--init-model model' '--validation 0.2' '--layers 3' '--graph model' --no-intercept; do
     # shellcheck disable=SC2086
-    exits 2 "with model mf is refused.*nearest" none $mf --data train $words
+    exits 2 "with model mf is refused.*(nearest|leave it out)" none $mf --data train $words
 done
 # shellcheck disable=SC2086
 exits 2 '--optimizer sgd and --loss implicit with model mf is refused.*nearest is --optimizer als' none $mf --data train --loss implicit --optimizer sgd

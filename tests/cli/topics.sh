@@ -139,7 +139,7 @@ refused() { # refused PATTERN words...
     exits 2 "$pattern" refused $lda --epochs 2 "$@"
 }
 refused '--replicas with model lda and consistency async is refused.*nearest is bsp' --workers 2 --topology ps --consistency async --replicas 2
-refused '--backup with model lda is refused' --workers 3 --topology ps --backup 1
+refused 'model lda with backup workers is refused' --workers 3 --topology ps --backup 1
 refused 'l1 and l2 with model lda is refused' --l1 0.1
 refused 'optimizer adam with model lda is refused' --optimizer adam
 refused 'balance dynamic is refused' --workers 2 --balance dynamic

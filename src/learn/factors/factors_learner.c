@@ -69,12 +69,8 @@ static plait_status check_useless(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     if (o->init_model != NULL)
         return refuse(run, "--init-model", "a saved model lacks the step sizes", "--checkpoint DIR, and --resume DIR");
-    if (o->validation != NULL)
-        return refuse(run, "--validation", "it does not choose factors by a validation loss", "--test FILE");
     if (o->layers != NULL || o->graph_file != NULL)
         return refuse(run, "--layers or --graph", "it is no net", "--components N");
-    if (o->no_intercept)
-        return refuse(run, "--no-intercept", "a mean and biases are part of it", "the run without it");
     return PLAIT_OK;
 }
 
@@ -305,6 +301,7 @@ static void report(const pli_run *run, plait_report *to) {
 static const pli_solver *const solvers[] = { &pli_solver_als, NULL };
 
 static const pli_learner_more more = { .solvers = solvers, .by_name_only = true, .adds = true, .reads = reads,
+                                       .intercept = "a mean and biases are part of it",
                                        .options = more_options, .describe = describe, .report = report,
                                        .recommend = pli_mf_recommend };
 

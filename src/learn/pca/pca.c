@@ -10,14 +10,8 @@ enum { EXACT_MAX = 4096, COMPONENTS = 8, MORE = 10, PASSES = 7 };
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-static plait_status check(pli_run *run) {
-    if (run->opts->epochs != 1) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EREFUSED,
-                    "epochs 1 with model pca is refused: the first pass finds the mean, and another pass must follow; "
-                    "leave it out");
-}
-
 static plait_status prepare(pli_run *run) {
+    PLI_TRY(pli_rows_settle(run));
     pli_pca      *p = pli_pca_of(run);
     const char   *solver = plait_training_name(run, "pca-solver");
     const int64_t d = run->features, most = d < run->train_rows ? d : run->train_rows;
@@ -264,6 +258,8 @@ static const plait_learner_table tables[] = {
     { .name = NULL },
 };
 
+static const pli_learner_more more = { .two_passes = true };
+
 const plait_learner pli_pca_learner = {
     .size = sizeof(plait_learner),
     .name = "pca",
@@ -279,7 +275,6 @@ const plait_learner pli_pca_learner = {
     .tables = tables,
     .state_bytes = sizeof(pli_pca),
     .model_bytes = sizeof(pli_pca_model),
-    .check = check,
     .prepare = prepare,
     .begin = begin,
     .step = step,
@@ -292,4 +287,5 @@ const plait_learner pli_pca_learner = {
     .measure = pli_pca_measure,
     .figures = pli_pca_figures,
     .export_onnx = pli_pca_export,
+    .more = &more,
 };

@@ -17,10 +17,17 @@ static void note_functions(const plait_learner *learner, plait_properties *needs
 
 void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, const pli_solver *solver,
                       pli_above *above) {
-    plait_traits traits = learner->row_cols > 0 ? PLAIT_ROWS_STAY : 0;
+    static const pli_learner_more none;
+    const pli_learner_more       *more = learner->more != NULL ? learner->more : &none;
+    plait_traits                  traits = learner->row_cols > 0 || more->rows_stay ? PLAIT_ROWS_STAY : 0;
     note_functions(learner, &needs, &traits);
     above->model = learner->name;
-    above->net = learner->more != NULL && learner->more->graph != NULL;
+    above->net = more->graph != NULL;
+    above->intercept = more->intercept;
+    above->each_update = more->each_update;
+    above->two_passes = more->two_passes;
+    above->unjudged = (learner->optimizer == NULL || more->adds) && (ways & PLAIT_LEARNER_VALIDATES) == 0;
+    above->classless = learner->labels == PLAIT_LABELS_NONE || learner->labels == PLAIT_LABELS_NUMBERS;
     above->adds = learner->optimizer == NULL;
     above->one_pass = (ways & PLAIT_LEARNER_ONE_EPOCH) != 0;
     above->whole_passes = (ways & PLAIT_LEARNER_PASSES) != 0;
@@ -87,12 +94,12 @@ static void note_training(const pli_run *run, pli_above *above) {
     above->schedule = o->schedule != NULL && !pli_is(o->schedule, "constant");
     above->rate = o->learning_rate > 0 && !steps;
     above->penalty = (o->l1 > 0 || o->l2 > 0) && !steps;
-    above->validation = (o->validation != NULL && (run->ways & PLAIT_LEARNER_VALIDATES) == 0) ||
-                        (o->patience > 0 && !steps);
+    above->validation = o->validation != NULL || o->patience > 0;
     above->patience = o->patience > 0;
     above->start = o->init_model != NULL && (run->ways & PLAIT_LEARNER_STARTS) == 0;
     above->net_options = o->layers != NULL || (o->loss != NULL && !steps) || o->graph_file != NULL;
     above->epochs = o->epochs > 1;
+    above->single = o->epochs == 1;
     above->batch = o->batch > 0;
     above->checkpoint = o->checkpoint != NULL;
     above->resume = o->resume != NULL;

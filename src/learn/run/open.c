@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "learn/run/run.h"
+#include "learn/solve/solver.h"
 
 enum { SMALL_BYTES = 16 << 20 };
 
@@ -13,7 +14,8 @@ bool pli_run_streams(const pli_run *run) {
     int64_t                 bytes = 0;
     if (o->replicas > 1 && (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0) return false; /* others may read again */
     const bool once = o->epochs == 1 || (o->epochs == 0 && (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0);
-    if (!once || o->data == NULL || run->lbfgs || run->fraction > 0) return false;
+    const bool passes = run->solver != NULL && run->solver->passes; /* over the same rows, be it once */
+    if (!once || o->data == NULL || passes || run->fraction > 0) return false;
     if ((run->ways & PLAIT_LEARNER_STREAMS) == 0) return false;
     for (int64_t i = 0; i < o->data->n_paths && bytes >= 0; i++) {
         const char *path = o->data->paths[i];

@@ -16,15 +16,6 @@ enum { SCAN_MOST = 3000 };
 
 /* --- options and data --------------------------------------------------------------------------------------------- */
 
-static plait_status check(pli_run *run) {
-    const plait_train_opts *o = run->opts;
-    if (o->backup > 0)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "--backup with model %s is refused: an update that is dropped would leave counts that are not "
-                        "those of the tokens", run->learner->name);
-    return pli_lda_rotate_check(run);
-}
-
 static bool is_trained(pli_run *run, const pli_block *block, int64_t r) {
     return !(run->fraction > 0 && pli_run_holds_back(run, block->first_row + r));
 }
@@ -355,8 +346,9 @@ static const plait_learner_table tables[] = {
 
 static bool judges_long(const pli_run *run) { return plait_training_count(run, "particles") > 0; }
 
-static const pli_learner_more more = { .judges_long = judges_long, .row_values = pli_lda_row_values, .kept = kept,
-                                       .restore = restore, .put_back = pli_lda_copies_put,
+static const pli_learner_more more = { .each_update = true, .judges_long = judges_long,
+                                       .row_values = pli_lda_row_values, .kept = kept, .restore = restore,
+                                       .put_back = pli_lda_copies_put,
                                        .inspect = pli_lda_inspect };
 
 const plait_learner pli_lda_learner = {
@@ -377,7 +369,7 @@ const plait_learner pli_lda_learner = {
     .row_type = PLAIT_I64,
     .row_cols = 1,
     .model_bytes = sizeof(pli_lda_model),
-    .check = check,
+    .check = pli_lda_rotate_check,
     .prepare = prepare,
     .begin = begin,
     .step = pli_lda_step,

@@ -73,10 +73,6 @@ plait_status pli_trees_check(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "loss hinge with model %s is refused: it has no curvature to fit leaves by; take --loss "
                         "logistic", run->learner->name);
-    if (o->balance != NULL && strcmp(o->balance, "dynamic") == 0)
-        return pli_fail(run->err, PLAIT_EREFUSED, "--balance dynamic with model %s is refused: each row must stay with "
-                                                  "its worker from clock to clock; take --balance static",
-                        run->learner->name);
     return PLAIT_OK;
 }
 
@@ -324,8 +320,8 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_short(json, "learning_rate", run->rate);
 }
 
-static const pli_learner_more more = { .reads = pli_trees_reads, .check_judged = pli_fit_check_judged,
-                                       .judge = pli_fit_judge,
+static const pli_learner_more more = { .rows_stay = true, .reads = pli_trees_reads,
+                                       .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,
                                        .options = pli_trees_options, .describe = describe, .kept = pli_gbdt_kept,
                                        .restore = pli_gbdt_restore, .report = pli_fit_report,
                                        .model = &pli_gbdt_model_ops };

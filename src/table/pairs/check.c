@@ -92,6 +92,7 @@ static const char *word_of(const pli_facts *f, const pli_pair_rule *rule, const 
         { "model", f->above->model },
         { "of loss", f->above->loss_by_option ? "loss" : "model" },
         { "loss", f->above->loss },
+        { "intercept", f->above->intercept },
         { "kernels", f->above->kernels },
         { "cut", f->above->columns ? "columns" : "cut" },
         { "kept", f->above->checkpoint ? "a checkpoint" : "a resumed run" },

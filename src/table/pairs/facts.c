@@ -72,13 +72,16 @@ static uint64_t model_on(const pli_above *a) {
            bit(a->dropout, PLI_ON(DROPOUT)) | bit(a->adds, PLI_ON(ADDS)) | bit(a->one_pass, PLI_ON(ONE_PASS)) |
            bit(a->cut, PLI_ON(CUT)) | bit(a->columns, PLI_ON(COLUMNS)) |
            bit(a->micro_batches, PLI_ON(MICRO_BATCHES)) | bit(a->curve, PLI_ON(CURVE)) |
-           bit(a->whole_passes, PLI_ON(WHOLE_PASSES)) | bit(a->net_options, PLI_ON(NET_OPTIONS));
+           bit(a->intercept != NULL, PLI_ON(INTERCEPT)) | bit(a->unjudged, PLI_ON(UNJUDGED)) |
+           bit(a->classless, PLI_ON(CLASSLESS)) | bit(a->each_update, PLI_ON(EACH_UPDATE)) |
+           bit(a->two_passes, PLI_ON(TWO_PASSES)) | bit(a->whole_passes, PLI_ON(WHOLE_PASSES)) |
+           bit(a->net_options, PLI_ON(NET_OPTIONS));
 }
 
 static uint64_t above_on(const pli_above *a) {
     return model_on(a) | bit(a->checkpoint || a->resume, PLI_ON(KEPT)) | bit(a->checkpoint, PLI_ON(CHECKPOINT)) |
            bit(a->resume, PLI_ON(RESUME)) | bit(a->balanced, PLI_ON(BALANCED)) |
-           bit(a->streamed, PLI_ON(STREAM)) | bit(a->standard_input, PLI_ON(STDIN)) |
+           bit(a->single, PLI_ON(SINGLE)) | bit(a->streamed, PLI_ON(STREAM)) | bit(a->standard_input, PLI_ON(STDIN)) |
            bit(a->pipe != NULL, PLI_ON(PIPE)) | bit(a->processes, PLI_ON(PROCESSES)) |
            bit(a->patience, PLI_ON(PATIENCE)) | bit(a->schedule, PLI_ON(SCHEDULE)) |
            bit(a->class_balance, PLI_ON(CLASS_BALANCE)) | bit(a->optimizer != NULL, PLI_ON(OPTIMIZER)) |

@@ -35,9 +35,11 @@ typedef struct pli_above {
     const char *loss;      /* "huber"; NULL: not known                                                   */
     const char *optimizer; /* as it was given; NULL: it was not                                          */
     const char *kernels;   /* of a module: "onednn"; NULL: Plait's own                                   */
+    const char *intercept; /* why the model has one in any case; NULL: it may do without                 */
     const char *pipe;      /* the first of the data that can be read but once, "-" among them; NULL      */
     bool        standard_input; /* "-" is among the data to learn from                                   */
     bool        processes;      /* ranks are processes: only one of them can read a pipe                 */
+    bool        single;         /* one pass over the data                                                */
     bool        streamed;       /* a single pass over data that are not kept                             */
     bool        balanced;       /* blocks change hands: --balance dynamic                                */
     bool        class_balance;  /* class weights from the data: --class-weight balanced                  */
@@ -46,6 +48,10 @@ typedef struct pli_above {
     bool        kinked;         /* the loss has no slope somewhere                                       */
     bool        dropout;        /* the graph drops values at random                                      */
     bool        adds;           /* the model's tables add: no update rule is applied                     */
+    bool        unjudged;       /* the model does not judge rows that are held back                     */
+    bool        classless;      /* the model's labels are no classes                                     */
+    bool        each_update;    /* no update of the model's tables may be dropped                        */
+    bool        two_passes;     /* one pass over the rows is not enough for the model                    */
     bool        one_pass;       /* the model passes over the data once                                   */
     bool        whole_passes;   /* each clock of the model is a pass over all rows                       */
     bool        cut;            /* the model is cut, in stages or columns, each on a rank ... */
@@ -111,6 +117,7 @@ typedef struct pli_setting {
     const char *name;   /* "exact sums"      */
     const char *option; /* "--reduce exact"  */
     void (*turn_on)(pli_pair *pair, pli_above *above);
+    const char *model;  /* whose it is: "mlp"; "": any net's; NULL: any model's */
 } pli_setting;
 
 /** All settings; the last has the name NULL. */

@@ -7,19 +7,29 @@ static void exact(pli_pair *pair, pli_above *above) {
     pair->exact = true;
 }
 
+/* Filters are a list, and settings add to it: bit 0 without loss, bit 1 that rounds, bit 2 that keeps rows back. */
+static void add_filter(pli_pair *pair, size_t bit) {
+    static const char *const lists[] = { NULL, "key-cache,key-delta,zstd", "fixed8", "key-cache,key-delta,fixed8,zstd",
+                                         "topk:0.1", "key-cache,key-delta,topk:0.1,zstd", "topk:0.1,fixed8",
+                                         "key-cache,key-delta,topk:0.1,fixed8,zstd" };
+    size_t                   i = 0;
+    while (pair->filter != lists[i]) i++;
+    pair->filter = lists[i | bit];
+}
+
 static void whole_filter(pli_pair *pair, pli_above *above) {
     (void)above;
-    pair->filter = "key-cache,key-delta,zstd";
+    add_filter(pair, 1);
 }
 
 static void rounding_filter(pli_pair *pair, pli_above *above) {
     (void)above;
-    pair->filter = "fixed8";
+    add_filter(pair, 2);
 }
 
 static void late_filter(pli_pair *pair, pli_above *above) {
     (void)above;
-    pair->filter = "topk:0.1";
+    add_filter(pair, 4);
 }
 
 static void copies(pli_pair *pair, pli_above *above) {
@@ -85,7 +95,7 @@ static void balanced(pli_pair *pair, pli_above *above) {
 
 static void streamed(pli_pair *pair, pli_above *above) {
     (void)pair;
-    above->streamed = true;
+    above->single = above->streamed = true;
 }
 
 static void standard_input(pli_pair *pair, pli_above *above) {
@@ -139,7 +149,7 @@ static void schedule(pli_pair *pair, pli_above *above) {
 
 static void patience(pli_pair *pair, pli_above *above) {
     (void)pair;
-    above->patience = true;
+    above->patience = above->validation = true;
 }
 
 static void class_balance(pli_pair *pair, pli_above *above) {
@@ -160,37 +170,37 @@ static void latest(pli_pair *pair, pli_above *above) {
 
 const pli_setting *pli_settings(void) {
     static const pli_setting settings[] = {
-        { "exact sums", "--reduce exact", exact },
-        { "a filter without loss", "--filter zstd", whole_filter },
-        { "a filter that rounds", "--filter fixed8", rounding_filter },
-        { "a filter that keeps rows back", "--filter topk:F", late_filter },
-        { "replicas", "--replicas 2", copies },
-        { "spares", "--spares N", spares },
-        { "workers that join and leave", "--workers MIN:MAX", slots },
-        { "backup workers", "--backup N", backups },
-        { "sums inside a host", "--aggregate host", host_sums },
-        { "ranks that only serve", "--servers N", servers },
-        { "the rule's state in parts", "--optimizer-state sharded", sharded },
-        { "steps by staleness", "--staleness-aware", stale_steps },
-        { "a table of least values", "combine min", least },
-        { "a table of last values", "combine last", latest },
-        { "a checkpoint", "--checkpoint DIR", checkpoint },
-        { "a resumed run", "--resume DIR", resume },
-        { "an event log", "--events FILE", events },
-        { "blocks that change hands", "--balance dynamic", balanced },
-        { "a stream", "--epochs 1", streamed },
-        { "standard input", "--data -", standard_input },
-        { "a net", "--model mlp", net },
-        { "a net with dropout", "--graph FILE", dropout },
-        { "kernels of a module", "--kernels onednn", kernels },
-        { "a net in stages", "--cut 2", cut },
-        { "a net in micro-batches", "--micro-batches 4", micro_batches },
-        { "no intercept", "--no-intercept", no_intercept },
-        { "a loss with a kink", "--model quantile", kinked },
-        { "a schedule", "--schedule cosine", schedule },
-        { "an early end", "--patience N", patience },
-        { "classes of equal weight", "--class-weight balanced", class_balance },
-        { NULL, NULL, NULL },
+        { "exact sums", "--reduce exact", exact, NULL },
+        { "a filter without loss", "--filter zstd", whole_filter, NULL },
+        { "a filter that rounds", "--filter fixed8", rounding_filter, NULL },
+        { "a filter that keeps rows back", "--filter topk:F", late_filter, NULL },
+        { "replicas", "--replicas 2", copies, NULL },
+        { "spares", "--spares N", spares, NULL },
+        { "workers that join and leave", "--workers MIN:MAX", slots, NULL },
+        { "backup workers", "--backup N", backups, NULL },
+        { "sums inside a host", "--aggregate host", host_sums, NULL },
+        { "ranks that only serve", "--servers N", servers, NULL },
+        { "the rule's state in parts", "--optimizer-state sharded", sharded, NULL },
+        { "steps by staleness", "--staleness-aware", stale_steps, NULL },
+        { "a table of least values", "combine min", least, NULL },
+        { "a table of last values", "combine last", latest, NULL },
+        { "a checkpoint", "--checkpoint DIR", checkpoint, NULL },
+        { "a resumed run", "--resume DIR", resume, NULL },
+        { "an event log", "--events FILE", events, NULL },
+        { "blocks that change hands", "--balance dynamic", balanced, NULL },
+        { "a stream", "--epochs 1", streamed, NULL },
+        { "standard input", "--data -", standard_input, NULL },
+        { "a net", "--model mlp", net, "mlp" },
+        { "a net with dropout", "--graph FILE", dropout, "graph" },
+        { "kernels of a module", "--kernels onednn", kernels, "" },
+        { "a net in stages", "--cut 2", cut, "" },
+        { "a net in micro-batches", "--micro-batches 4", micro_batches, "" },
+        { "no intercept", "--no-intercept", no_intercept, NULL },
+        { "a loss with a kink", "--model quantile", kinked, "quantile" },
+        { "a schedule", "--schedule cosine", schedule, NULL },
+        { "an early end", "--patience N", patience, NULL },
+        { "classes of equal weight", "--class-weight balanced", class_balance, NULL },
+        { NULL, NULL, NULL, NULL },
     };
     return settings;
 }
