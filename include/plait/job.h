@@ -154,12 +154,17 @@ PLAIT_API plait_status plait_job_barrier(plait_job *job);
 PLAIT_API plait_status plait_job_leave(plait_job *job);
 
 /** With opts.slots: a worker that is away (one of the last `slots`, or one that has left) takes part from clock `from`
- *  on, or, if the others are there already, from one of their next clocks on. The call waits until then, however long,
+ *  on, or, if the others are there already, from one of their next clocks on; if a simulated cluster's file says that
+ *  it joins, from that time on, unless `from` comes first. The call waits until then, however long,
  *  and holds nobody up. On return the worker is at the end of the clock before: plait_job_clock_now is the clock where
  *  it begins, and all agree by plait_job_holder from that clock on. It takes part in barriers and collectives of the
  *  others that follow. PLAIT_END: all others have ended the job; what is left is plait_job_destroy. EINVAL if the
  *  worker is in; EREFUSED in a job without slots. Not collective. */
 PLAIT_API plait_status plait_job_join(plait_job *job, int64_t from);
+
+/** Should this worker be in? 0: the file of a simulated cluster (docs/simulation.md, `join` and `leave`) has it away by
+ *  now: it then ends its clock by plait_job_leave, and calls plait_job_join. 1 in all other cases. */
+PLAIT_API int plait_job_wanted(const plait_job *job);
 
 /** How many workers are in, and live, as far as the caller's clocks have shown. */
 PLAIT_API int32_t plait_job_present(const plait_job *job);

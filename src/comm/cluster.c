@@ -45,10 +45,13 @@ plait_status pli_cluster_check(const pli_cluster *c, int32_t ranks, plait_error 
                         "%s: its %lld hosts have %lld cores, but there are %d ranks (workers and servers): add hosts "
                         "or cores",
                         path, (long long)c->hosts, (long long)cores, ranks);
-    for (int64_t i = 0; i < c->mishaps; i++)
-        if (c->mishap[i].last >= ranks)
+    for (int64_t i = 0; i < c->mishaps; i++) {
+        const pli_mishap *m = &c->mishap[i];
+        const int32_t     last = m->kind == PLI_PARTITION ? m->sides.n - 1 : m->last;
+        if (last >= ranks)
             return pli_fail(err, PLAIT_EINVAL, "%s:%d: there is no rank %d, the job has %d (workers, then servers)",
-                            path, c->mishap[i].line, c->mishap[i].last, ranks);
+                            path, m->line, last, ranks);
+    }
     return PLAIT_OK;
 }
 
@@ -57,6 +60,7 @@ void pli_cluster_free(pli_cluster *c) {
     pli_free(c->group);
     pli_free(c->rack);
     pli_free(c->site);
+    for (int64_t i = 0; i < c->mishaps; i++) pli_free(c->mishap[i].sides.side);
     pli_free(c->mishap);
     *c = (pli_cluster){ 0 };
 }

@@ -1,8 +1,8 @@
 /* comm/cluster.h - a simulated cluster as its file describes it: hosts, links, costs of work, and what goes wrong when.
  *
  * cluster_read.c reads the file (docs/simulation.md is its manual); cluster.c tells where ranks and hosts are;
- * script.c answers what the events mean at a time, as pure functions of (cluster, seed, rank, time), so that a run
- * repeats in whatever order it asks. Times are seconds, speeds are relative to the machine of the cost model,
+ * script.c and script_turns.c answer what the events mean at a time, as pure functions of (cluster, seed, rank, time), so
+ * that a run repeats in whatever order it asks. Times are seconds, speeds are relative to the machine of the cost model,
  * bandwidths are bytes a second. */
 #ifndef PLI_COMM_CLUSTER_H
 #define PLI_COMM_CLUSTER_H
@@ -62,8 +62,17 @@ typedef enum pli_mishap_kind {
     PLI_LINK,     /* bandwidth of links times `factor`; 0: cut                                          */
     PLI_MESSAGES, /* each message may come later by `delay`, twice or not at all, each with its probability */
     PLI_KILL,     /* ranks end at `from`                                                                */
-    PLI_FREEZE    /* ranks do nothing, from .. until */
+    PLI_FREEZE,   /* ranks do nothing, from .. until */
+    PLI_PARTITION, /* ranks of different sides do not hear each other, from .. until */
+    PLI_COMES,    /* ranks are to join a job with slots, from `from` on */
+    PLI_GOES      /* ranks are to leave it */
 } pli_mishap_kind;
+
+/* The sides of a partition: side[rank] for the ranks that are named; all others are on side 0. */
+typedef struct pli_sides {
+    uint16_t *side; /* [n] from 1 on; 0: not named */
+    int32_t   n;
+} pli_sides;
 
 typedef struct pli_mishap {
     pli_mishap_kind kind;
@@ -75,6 +84,7 @@ typedef struct pli_mishap {
     double          factor, every, length, sigma;
     bool            drawn; /* PLI_BURST: one host, not all */
     double          delay, delay_p, double_p, drop_p;
+    pli_sides       sides; /* PLI_PARTITION */
 } pli_mishap;
 
 typedef struct pli_cluster {
@@ -141,11 +151,12 @@ double pli_script_freeze(const pli_cluster *cluster, int32_t rank, double now);
  *  is cut. If observer is the rank itself: since when it is frozen. INFINITY: observer hears it. */
 double pli_script_silent(const pli_cluster *cluster, int32_t observer, int32_t rank, double now);
 
-/** Since when a link between observer and rank is cut, seen at now; INFINITY: it is not. */
+/** Since when a link between observer and rank is cut, or a partition keeps them apart, seen at now; INFINITY: they
+ *  reach each other. */
 double pli_script_cut(const pli_cluster *cluster, int32_t observer, int32_t rank, double now);
-/** How long the longest cut of a link lasts, in seconds; 0: none is cut. */
+/** How long the longest such cut lasts, in seconds; 0: there is none. */
 double pli_script_longest_cut(const pli_cluster *cluster);
-/** When, after now, a link is cut next, has been cut for `patience`, or heals; INFINITY: never. */
+/** When, after now, such a cut begins next, has lasted for `patience`, or ends; INFINITY: never. */
 double pli_script_next_cut(const pli_cluster *cluster, double patience, double now);
 
 typedef struct pli_fate {
@@ -161,5 +172,18 @@ pli_fate pli_script_fate(const pli_cluster *cluster, uint64_t seed, int32_t src,
 double pli_script_width(const pli_cluster *cluster, int32_t host, int32_t rack, int32_t site, double now);
 /** When widths next change after now; INFINITY: never. */
 double pli_script_next_width(const pli_cluster *cluster, double now);
+
+/* --- script_turns.c: workers that come and go (table/copies/roster.h) ------------------------------------ */
+
+/** Does the file say when workers join or leave? */
+bool pli_script_has_turns(const pli_cluster *cluster);
+/** Is each of these possible in a job of so many workers, the last `slots` of which are away at first? Nobody joins who
+ *  is in, or leaves who is away; who joins or leaves lives; and at least workers - slots are in, counting those who
+ *  have died meanwhile. slots 0: the job knows no such workers. Errors: EINVAL with file:line; ENOMEM. */
+plait_status pli_script_check_turns(const pli_cluster *cluster, int32_t workers, int32_t slots, plait_error *err);
+/** Is the worker to be in at now? first: was it to be at the beginning? */
+bool   pli_script_wants(const pli_cluster *cluster, int32_t worker, bool first, double now);
+/** When, after now, the worker is to join next; INFINITY: never. */
+double pli_script_next_join(const pli_cluster *cluster, int32_t worker, double now);
 
 #endif

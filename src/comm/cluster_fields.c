@@ -96,6 +96,15 @@ static const pli_field kill_fields[] = {
     { "ranks", PLI_FIELD_RANKS, AT(pli_mishap, first), 0, 0, true },
     { "at", PLI_FIELD_SECONDS, AT(pli_mishap, from), 0, 1e12, true },
 };
+static const pli_field turn_fields[] = {
+    { "ranks", PLI_FIELD_RANKS, AT(pli_mishap, first), 0, 0, true },
+    { "at", PLI_FIELD_SECONDS, AT(pli_mishap, from), 0, 1e12, true },
+};
+static const pli_field partition_fields[] = {
+    { "sides", PLI_FIELD_SIDES, AT(pli_mishap, sides), 0, 0, true },
+    FROM_FIELD,
+    UNTIL_FIELD,
+};
 static const pli_field freeze_fields[] = {
     { "ranks", PLI_FIELD_RANKS, AT(pli_mishap, first), 0, 0, true },
     { "from", PLI_FIELD_SECONDS, AT(pli_mishap, from), 0, 1e12, true },
@@ -112,7 +121,8 @@ const pli_event_form pli_event_forms[PLI_EVENT_FORMS] = {
     { "slow", PLI_SLOW, FIELDS(slow_fields) },     { "burst", PLI_BURST, FIELDS(burst_fields) },
     { "jitter", PLI_JITTER, FIELDS(jitter_fields) }, { "link", PLI_LINK, FIELDS(link_fields) },
     { "messages", PLI_MESSAGES, FIELDS(message_fields) }, { "kill", PLI_KILL, FIELDS(kill_fields) },
-    { "freeze", PLI_FREEZE, FIELDS(freeze_fields) },
+    { "freeze", PLI_FREEZE, FIELDS(freeze_fields) }, { "partition", PLI_PARTITION, FIELDS(partition_fields) },
+    { "join", PLI_COMES, FIELDS(turn_fields) },    { "leave", PLI_GOES, FIELDS(turn_fields) },
 };
 
 /* --- values ------------------------------------------------------------------------------------------------------- */

@@ -16,7 +16,8 @@ typedef enum pli_field_kind {
     PLI_FIELD_RANKS,
     PLI_FIELD_RACK,
     PLI_FIELD_SITE,
-    PLI_FIELD_ONE_OR_ALL
+    PLI_FIELD_ONE_OR_ALL,
+    PLI_FIELD_SIDES
 } pli_field_kind;
 
 typedef struct pli_field {
@@ -40,7 +41,7 @@ typedef struct pli_event_form {
     pli_mishap_kind kind;
     pli_fields      fields;
 } pli_event_form;
-enum { PLI_EVENT_FORMS = 7 };
+enum { PLI_EVENT_FORMS = 10 };
 extern const pli_event_form pli_event_forms[PLI_EVENT_FORMS];
 
 enum { PLI_FIELD_WANTED = 144 };

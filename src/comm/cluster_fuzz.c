@@ -21,6 +21,11 @@ static void ask(const pli_cluster *c) {
         pli_fate fate = pli_script_fate(c, 1, rank, 3 - rank, 7, now);
         require(fate.copies >= 0 && fate.copies <= 2 && fate.delay[0] >= 0);
     }
+    plait_error err;
+    const plait_status turns = pli_script_check_turns(c, 3, 2, &err);
+    require(turns == PLAIT_OK || turns == PLAIT_EINVAL);
+    require(pli_script_next_join(c, 2, 1) > 1);
+    require((pli_script_cut(c, 0, 3, 1) <= 1) == !isinf(pli_script_cut(c, 0, 3, 1)));
     require(pli_cluster_latency(c, 0, (int32_t)c->hosts - 1) >= 0 && pli_script_next_width(c, 1) > 1);
 }
 

@@ -107,10 +107,49 @@ static plait_status find_named(const reader *r, const yaml_node_t *node, const c
     return unknown(r, node, what, text, names, n < NAMES_MAX ? (size_t)n : NAMES_MAX);
 }
 
-static plait_status read_value(const reader *r, const yaml_node_t *node, const pli_field *f, void *target) {
+/* Reads ranks of one side: "3", "2-5", or a list of such. */
+static plait_status read_side(reader *r, const yaml_node_t *node, uint16_t side, pli_sides *sides) {
+    const char *text = text_of(node);
+    int32_t     range[2];
+    if (text == NULL && node->type == YAML_SEQUENCE_NODE && items_of(node) > 0) {
+        for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++) {
+            if (text_of(node_at(r, *i)) == NULL) return refuse(r, node, "sides: expected ranks in each list");
+            PLI_TRY(read_side(r, node_at(r, *i), side, sides));
+        }
+        return PLAIT_OK;
+    }
+    if (text == NULL) return refuse(r, node, "sides: expected lists of ranks, such as [[0, 2], [1, 3-5]]");
+    PLI_TRY(read_ranks(r, node, text, range));
+    if (range[1] < 0) return refuse(r, node, "sides: 'all' is no side; expected ranks, such as 3 or 2-5");
+    if (range[1] >= sides->n) {
+        uint16_t *more = pli_realloc(sides->side, (size_t)(range[1] + 1), sizeof *more);
+        if (more == NULL) return no_memory(r);
+        memset(more + sides->n, 0, (size_t)(range[1] + 1 - sides->n) * sizeof *more);
+        sides->side = more;
+        sides->n = range[1] + 1;
+    }
+    for (int32_t rank = range[0]; rank <= range[1]; rank++) {
+        if (sides->side[rank] != 0) return refuse(r, node, "sides: rank %d is named twice", rank);
+        sides->side[rank] = side;
+    }
+    return PLAIT_OK;
+}
+
+/* Ranks that are not named are one side more. */
+static plait_status read_sides(reader *r, const yaml_node_t *node, pli_sides *sides) {
+    if (node->type != YAML_SEQUENCE_NODE || items_of(node) < 1 || items_of(node) >= UINT16_MAX)
+        return refuse(r, node, "sides: expected lists of ranks, such as [[0, 2], [1, 3-5]]");
+    uint16_t side = 0;
+    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++)
+        PLI_TRY(read_side(r, node_at(r, *i), ++side, sides));
+    return PLAIT_OK;
+}
+
+static plait_status read_value(reader *r, const yaml_node_t *node, const pli_field *f, void *target) {
     const char *text = text_of(node);
     void       *at = (char *)target + f->at;
     pli_cluster *c = r->cluster;
+    if (f->kind == PLI_FIELD_SIDES) return read_sides(r, node, at);
     if (text == NULL) return refuse(r, node, "%s: expected a plain value here", f->name);
     switch (f->kind) {
     case PLI_FIELD_NAME:

@@ -51,6 +51,17 @@ static void refuses_with_line(void **state) {
         { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {factor: 2, from: 2 s, until: 1 s}\n",
           "until: expected" },
         { "version: 1\nhosts: [{count: 1}]\nevents:\n  - messages: {delay: 1 s}\n", "go together" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - partition: {from: 1 s}\n", "c.yaml:4: partition: sides is missing" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - partition: {sides: 0-1}\n",
+          "c.yaml:4: sides: expected lists of ranks, such as [[0, 2], [1, 3-5]]" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - partition: {sides: [[0, 1], [1-2]]}\n",
+          "c.yaml:4: sides: rank 1 is named twice" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - partition: {sides: [all]}\n", "sides: 'all' is no side" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - partition: {sides: [[[0], 1]]}\n",
+          "sides: expected ranks in each list" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - partition: {sides: [[]]}\n", "sides: expected lists of ranks" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - join: {ranks: 1}\n", "c.yaml:4: join: at is missing" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - leave: {at: 1 s}\n", "c.yaml:4: leave: ranks is missing" },
         { "version: 1\nhosts: [{count: 1}\n", "c.yaml:" },
         { "version: 1\nhosts: 3\n", "c.yaml:2: hosts: expected a list" },
         { "version: 1\nhosts:\n\t- {count: 1}\n",
@@ -203,6 +214,73 @@ static void messages_meet_their_fate(void **state) {
     pli_cluster_free(&c);
 }
 
+/* Ranks of different sides do not hear each other, until it heals; those that are not named are a side of their own. */
+static void partitions_have_sides(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 1, cores: 6}]\nevents:\n"
+                              "  - partition: {sides: [[0, 2], 3-4], from: 1 s, until: 3 s}\n"
+                              "  - partition: {sides: [1], from: 5 s}\n");
+    static const char *sides = "abaccb";
+    for (int32_t a = 0; a < 6; a++)
+        for (int32_t b = 0; b < 6; b++) {
+            const bool apart = sides[a] != sides[b];
+            NEAR(apart ? pli_script_cut(&c, a, b, 2) : 1, 1);
+            assert_true(apart || isinf(pli_script_cut(&c, a, b, 2)));
+            assert_true(isinf(pli_script_cut(&c, a, b, 3)) && isinf(pli_script_cut(&c, a, b, 0.5)));
+            assert_true(isinf(pli_script_silent(&c, a, b, 2)) == !apart);
+            NEAR(pli_script_fate(&c, 1, a, b, 1, 2.5).delay[0], apart ? 0.5 : 0); /* what is sent waits for the end */
+            assert_int_equal(pli_script_fate(&c, 1, a, b, 1, 6).copies, (a == 1) == (b == 1));
+        }
+    assert_true(isinf(pli_script_longest_cut(&c)));
+    NEAR(pli_script_next_cut(&c, 0.25, 0), 1);
+    NEAR(pli_script_next_cut(&c, 0.25, 1), 1.25);
+    NEAR(pli_script_next_cut(&c, 0.25, 1.5), 3);
+    plait_error err;
+    assert_int_equal(pli_cluster_check(&c, 4, &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "c.yaml:4: there is no rank 4"));
+    pli_cluster_free(&c);
+}
+
+static void workers_come_and_go(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 5}]\nevents:\n"
+                              "  - leave: {ranks: 3, at: 4 s}\n  - join: {ranks: 2-3, at: 2 s}\n"
+                              "  - leave: {ranks: 0, at: 3 s}\n  - join: {ranks: 3, at: 6 s}\n");
+    plait_error err = { 0 };
+    assert_true(pli_script_has_turns(&c));
+    assert_int_equal(pli_script_check_turns(&c, 4, 2, &err), PLAIT_OK);
+    assert_true(pli_script_wants(&c, 0, true, 2.9) && !pli_script_wants(&c, 0, true, 3));
+    assert_true(!pli_script_wants(&c, 3, false, 1.9) && pli_script_wants(&c, 3, false, 2));
+    assert_true(!pli_script_wants(&c, 3, false, 5) && pli_script_wants(&c, 3, false, 7));
+    assert_true(pli_script_wants(&c, 1, true, 9) && !pli_script_wants(&c, 4, false, 9));
+    NEAR(pli_script_next_join(&c, 3, 0), 2);
+    NEAR(pli_script_next_join(&c, 3, 2), 6);
+    assert_true(isinf(pli_script_next_join(&c, 3, 6)));
+    pli_cluster_free(&c);
+    static const struct {
+        const char *events, *says;
+        int32_t     workers, slots;
+    } bad[] = {
+        { "join: {ranks: 1, at: 1 s}", "c.yaml:4: join: rank 1 is in at 1 s", 4, 2 },
+        { "join: {ranks: all, at: 1 s}", "c.yaml:4: join: rank 0 is in at 1 s", 4, 2 },
+        { "leave: {ranks: 3, at: 1 s}", "c.yaml:4: leave: rank 3 is away at 1 s", 4, 2 },
+        { "leave: {ranks: 0, at: 1 s}", "without rank 0 only 1 worker would be in at 1 s; --workers 2:4 wants 2", 4, 2 },
+        { "leave: {ranks: 0, at: 1 s}", "without rank 0 only 0 workers would be in", 2, 1 },
+        { "join: {ranks: 4, at: 1 s}", "c.yaml:4: join: rank 4 only serves; workers are ranks 0 to 3", 4, 2 },
+        { "join: {ranks: 3, at: 1 s}\n  - kill: {ranks: 3, at: 1 s}", "c.yaml:4: join: rank 3 is dead at 1 s", 4, 2 },
+        { "join: {ranks: 3, at: 1 s}", "c.yaml:4: join is refused: this job has a fixed number of workers", 4, 0 },
+        { "leave: {ranks: 1, at: 1 s}", "leave is refused: this job has a fixed number of workers; nearest is", 2, 0 },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "version: 1\nhosts: [{count: 5}]\nevents:\n  - %s\n", bad[i].events);
+        c = read_good(text);
+        assert_int_equal(pli_script_check_turns(&c, bad[i].workers, bad[i].slots, &err), PLAIT_EINVAL);
+        if (strstr(err.text, bad[i].says) == NULL) fail_msg("'%s', not '%s'", err.text, bad[i].says);
+        pli_cluster_free(&c);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_with_line),
@@ -212,7 +290,8 @@ int main(void) {
         cmocka_unit_test(frozen_for_good_through_bursts),
         cmocka_unit_test(bursts_are_drawn),
         cmocka_unit_test(jitter_is_lognormal),
-        cmocka_unit_test(messages_meet_their_fate),
+        cmocka_unit_test(messages_meet_their_fate), cmocka_unit_test(partitions_have_sides),
+        cmocka_unit_test(workers_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,11 +113,19 @@ static bool touches(const pli_cluster *c, const pli_mishap *m, int32_t rank) {
     return is_of(m, rank);
 }
 
-/* Does the event's link lie between two ranks? A message uses the link of a rack or site only if it leaves it. */
+static uint16_t side_of(const pli_mishap *m, int32_t rank) { return rank < m->sides.n ? m->sides.side[rank] : 0; }
+
+/* Does the event's link lie between two ranks? A message uses the link of a rack or site only if it leaves it. A
+ * partition parts ranks wherever they are. */
 static bool is_between(const pli_cluster *c, const pli_mishap *m, int32_t a, int32_t b) {
+    if (m->kind == PLI_PARTITION) return side_of(m, a) != side_of(m, b);
     if (pli_cluster_host(c, a) == pli_cluster_host(c, b)) return false;
     bool of_a = touches(c, m, a), of_b = touches(c, m, b);
     return m->rack >= 0 || m->site >= 0 ? of_a != of_b : of_a || of_b;
+}
+
+static bool is_cut(const pli_mishap *m) {
+    return m->kind == PLI_PARTITION || (m->kind == PLI_LINK && m->factor == 0);
 }
 
 double pli_script_silent(const pli_cluster *c, int32_t observer, int32_t rank, double now) {
@@ -125,13 +133,11 @@ double pli_script_silent(const pli_cluster *c, int32_t observer, int32_t rank, d
     for (int64_t i = 0; i < c->mishaps; i++) {
         const pli_mishap *m = &c->mishap[i];
         bool              frozen = m->kind == PLI_FREEZE && is_of(m, rank);
-        bool              cut = m->kind == PLI_LINK && m->factor == 0 && is_between(c, m, observer, rank);
+        bool              cut = is_cut(m) && is_between(c, m, observer, rank);
         if ((frozen || cut) && is_on(m, now) && m->from < since) since = m->from;
     }
     return since;
 }
-
-static bool is_cut(const pli_mishap *m) { return m->kind == PLI_LINK && m->factor == 0; }
 
 double pli_script_cut(const pli_cluster *c, int32_t observer, int32_t rank, double now) {
     double since = INFINITY;
@@ -166,7 +172,7 @@ pli_fate pli_script_fate(const pli_cluster *c, uint64_t seed, int32_t src, int32
     for (int64_t i = 0; i < c->mishaps; i++) {
         const pli_mishap *m = &c->mishap[i];
         if (!is_on(m, now)) continue;
-        if (m->kind == PLI_LINK && m->factor == 0 && is_between(c, m, src, dst)) {
+        if (is_cut(m) && is_between(c, m, src, dst)) {
             if (isinf(m->until)) return (pli_fate){ 0 };
             double hold = m->until - now;
             for (int copy = 0; copy < 2; copy++)

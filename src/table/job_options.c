@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/cluster.h"
 #include "table/pairs/pairs.h"
 #include "table/table.h"
 
@@ -111,6 +112,8 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     job->layout.spares = opts->spares;
     PLI_TRY(pli_slots_check(opts->slots, workers, err));
     job->layout.slots = opts->slots;
+    if (pli_comm_cluster(job->comm) != NULL)
+        PLI_TRY(pli_script_check_turns(pli_comm_cluster(job->comm), workers, opts->slots, err));
     job->left = plait_comm_rank(job->comm) < workers && plait_comm_rank(job->comm) >= workers - opts->slots;
     if (servers == 0) job->layout.servers -= opts->spares > 0 ? opts->spares : opts->slots;
     job->exact = opts->exact != 0;

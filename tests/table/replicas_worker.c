@@ -310,10 +310,13 @@ void ask_join(world *w, int32_t k) {
     worker       *me = &w->worker[k];
     const bool    never = w->layout.slots == 0 || pick(w, 6) == 0;
     const int64_t from = never ? INT64_MAX : me->clock + (int64_t)pick(w, 4);
+    const uint64_t sooner = w->layout.slots > 0 && pick(w, 3) == 0 ? pick(w, 2000000) : PLI_NEVER;
     uint64_t      now;
     pli_out      *out = enter(w, k, &now);
     pli_ticket_open(&me->client, &me->ticket);
-    const plait_status status = pli_client_ask_join(&me->client, now, from, &me->ticket, out, NULL);
+    const plait_status status = pli_client_ask_join(
+        &me->client, now, from, sooner == PLI_NEVER ? PLI_NEVER : now + sooner, &me->ticket, out, NULL);
+    me->told = never && sooner != PLI_NEVER;
     leave(w, k);
     SURE(w, status == PLAIT_OK || w->zombie[k]);
     me->waiting = status == PLAIT_OK;
@@ -335,6 +338,7 @@ static bool end_away(world *w, int32_t k) {
     me->clock = me->client.clock;
     memcpy(me->covers, me->client.replaced, (size_t)w->workers);
     if (!over) {
+        w->sooner += me->told;
         after_clock(w, k);
         return true;
     }

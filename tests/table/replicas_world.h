@@ -62,6 +62,7 @@ typedef struct worker {
     int32_t           calls; /* tables whose values it has had changed by a server function in this clock */
     uint64_t          gathering; /* number of the barrier to which it has brought something; 0: to none */
     int32_t           goes; /* so many more times it leaves and asks to join again */
+    bool              told; /* it asked to join in no clock, and then sooner */
     double            values[ROWS * WORKERS_MAX];
     uint64_t          seen[TABLES_MAX][HOT][WORKERS_MAX]; /* by its last get, unless under bsp */
     double            kept[CLOCKS + 1][TABLES_MAX][HOT][WORKERS_MAX]; /* by its filters, before the clock's push */
@@ -75,6 +76,7 @@ typedef struct world {
     bool       bsp, dies; /* bsp: some tables apply at clocks */
     bool       stale[TABLES_MAX]; /* applies at once: all of them, or, beside bsp, the second */
     bool        elastic; /* workers come and go (table/copies/roster.h) */
+    int64_t     sooner;  /* so many have come since they were told to come sooner */
     int32_t     anchor;  /* it neither dies nor leaves */
     bool        dies_again; /* another, once all shards have two replicas again */
     int32_t    victim;

@@ -313,10 +313,28 @@ void pli_keep_take(pli_run *run, const pli_keep_note *note) {
     snprintf(k->folder, sizeof k->folder, "%s", note->folder);
 }
 
+void pli_keep_leave(pli_run *run) {
+    pli_keep *k = run->keep;
+    if (k == NULL || k->phase == PLI_KEEP_IDLE) return;
+    if (k->phase == PLI_KEEP_COMMITTING) (void)pli_writer_is_done(k->writer, true);
+    pli_writer_drop(k->writer);
+    pli_cuts_end(&k->cuts);
+    pli_part_plan_free(&k->plan);
+    k->phase = PLI_KEEP_IDLE;
+}
+
+/* The lead may have left, and another may lead now, so all hear whether the manifest is there. */
 plait_status pli_keep_part(pli_run *run) {
     pli_keep *k = run->keep;
+    bool      there = false;
     if (k == NULL || k->phase == PLI_KEEP_IDLE) return PLAIT_OK;
-    return k->phase == PLI_KEEP_COMMITTING ? settle(k) : drop(k);
+    if (k->phase != PLI_KEEP_COMMITTING) return drop(k);
+    PLI_TRY(wait_for_writers(k));
+    if (k->phase == PLI_KEEP_IDLE) return PLAIT_OK;
+    PLI_TRY(look_for_manifest(k, &there));
+    if (!there) return drop(k);
+    tell(k);
+    return PLAIT_OK;
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */

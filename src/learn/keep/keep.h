@@ -20,8 +20,8 @@
  * lead looks whether the manifest is there, which makes the checkpoint complete. So nobody waits for the dead, and what
  * one of them may still write is in a folder that the others have left.
  *
- * Workers that come and go do so between two checkpoints: one that is under way is completed or dropped first, and who
- * comes is told where the others stand (pli_keep_part).
+ * When workers have come or gone, a checkpoint that is under way is completed or dropped, and who comes is told where the
+ * others stand (pli_keep_part).
  *
  * A checkpoint that cannot be written does not end the run: all drop it at the same ask, the worker that failed says
  * why, and the next checkpoint comes when it is due. Before the training, the run checks that checkpoints can be
@@ -106,8 +106,11 @@ typedef struct pli_keep_note {
 } pli_keep_note;
 void pli_keep_tell(const pli_run *run, pli_keep_note *note_out);
 void pli_keep_take(pli_run *run, const pli_keep_note *note);
-/** Before some leave, and when some have come and have taken the note: completes the checkpoint under way if all its
- *  parts are there; else drops it, and another follows at once. Collective over those who are in. */
+/** Before this worker leaves: of the checkpoint under way it writes nothing more. If all parts are there it does first
+ *  what is left to do. */
+void         pli_keep_leave(pli_run *run);
+/** When some have left, or have come and have taken the note: completes the checkpoint under way if all its parts are
+ *  there; else drops it, and another follows at once. Collective over those who are in. */
 plait_status pli_keep_part(pli_run *run);
 /** The run's tables are others now; no checkpoint is under way. */
 void         pli_keep_tables(pli_run *run);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/cluster.h"
 #include "graph/pipeline.h"
 #include "learn/loss/loss.h"
 #include "table/filter/filter.h"
@@ -45,6 +46,18 @@ static plait_status check_validation(pli_run *run) {
                         o->validation);
     run->fraction = fraction;
     return PLAIT_OK;
+}
+
+/* The file of a simulated cluster may say who is in, in place of the plan. */
+static plait_status check_turns(const pli_run *run) {
+    const pli_cluster *cluster = pli_comm_cluster(run->comm);
+    if (cluster == NULL || !pli_script_has_turns(cluster)) return PLAIT_OK;
+    if (run->opts->scale != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "--scale beside `join` and `leave` in %.300s is refused: each says who is in; leave one of the "
+                        "two out",
+                        cluster->path);
+    return pli_script_check_turns(cluster, plait_comm_workers(run->comm), run->opts->slots, run->err);
 }
 
 /* Can each filter of the first table work on it? Asked before the data are read, so with one column. */
@@ -257,6 +270,7 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(pli_spares_check(o->spares, plait_comm_workers(run->comm), err));
     PLI_TRY(pli_slots_check(o->slots, plait_comm_workers(run->comm), err));
     PLI_TRY(pli_scale_check(o->scale, plait_comm_workers(run->comm) - o->slots, plait_comm_workers(run->comm), err));
+    PLI_TRY(check_turns(run));
     pli_run_choose_optimizer(run);
     PLI_TRY(pli_tables_check(run));
     return check_filters(run);

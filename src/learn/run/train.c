@@ -257,11 +257,12 @@ static int64_t deaths_of(const plait_comm *comm) {
 }
 
 /* Servers call this, too, since the bytes that they sent count. With copies a rank may have died, or may die even now:
- * then only the bytes of the workers that live here are counted. */
-static plait_status end_job(plait_comm *comm, bool survives, plait_job **job, plait_report *report_out) {
+ * then only the bytes of the workers that live here are counted. in: the worker takes part in collectives; who was away
+ * as the others ended does not, and may hear of a death as late as in the last sum. */
+static plait_status end_job(plait_comm *comm, bool survives, bool in, plait_job **job, plait_report *report_out) {
     int64_t  known[2] = { (int64_t)plait_comm_bytes_sent(comm), deaths_of(comm) };
     uint64_t bytes = 0;
-    if (survives && pli_comm_is_worker(comm)) PLI_TRY(plait_comm_allreduce(comm, known, 2, PLAIT_I64, PLAIT_SUM));
+    if (survives && in) PLI_TRY(plait_comm_allreduce(comm, known, 2, PLAIT_I64, PLAIT_SUM));
     PLI_TRY(plait_job_destroy(job));
     const bool   one_died = survives && pli_comm_is_worker(comm) && known[1] > 0; /* on all alike */
     plait_status status = one_died ? PLAIT_EPEER : pli_comm_bytes_of_all(comm, &bytes);
@@ -325,7 +326,7 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
         pli_report_init(report_out);
         status = pli_report_fill(run, report_out);
     }
-    if (status == PLAIT_OK) status = end_job(run->comm, run->opts->replicas > 1 && !over, &run->job, report_out);
+    if (status == PLAIT_OK) status = end_job(run->comm, run->opts->replicas > 1, !over, &run->job, report_out);
     if (status < 0) pli_job_abandon(&run->job); /* a rank that fails waits for nobody */
     return status;
 }
@@ -350,7 +351,7 @@ static plait_status take_opts(const plait_train_opts *given, taken *t, plait_err
 static plait_status serve(plait_comm *comm, const plait_train_opts *opts) {
     plait_job *job = NULL;
     PLI_TRY(create_job(comm, opts, 1, 0, &job));
-    return end_job(comm, opts->replicas > 1, &job, NULL);
+    return end_job(comm, opts->replicas > 1, false, &job, NULL);
 }
 
 plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,

@@ -88,15 +88,15 @@ static plait_status count(pli_loop *loop, int64_t epoch, const pli_sums *sums) {
 /* Ends the clock. If others have died in it, the worker computes their batch, too. */
 static plait_status end_together(pli_loop *loop, int64_t epoch, int64_t clock) {
     plait_status status;
-    loop->away = pli_turnover_leaves(loop->run, plait_comm_rank(loop->run->comm));
-    if (loop->away) PLI_TRY(pli_turnover_give(loop));
+    loop->away = pli_turnover_leaves(loop->run);
+    if (loop->away) pli_keep_leave(loop->run);
     while ((status = (loop->away ? plait_job_leave : plait_job_clock)(loop->run->job)) == PLAIT_STAND_IN) {
         pli_sums sums;
         PLI_TRY(fetch(loop, epoch, clock, true));
         PLI_TRY(step(loop, epoch, clock, &sums));
         PLI_TRY(count(loop, epoch, &sums));
     }
-    return status;
+    return status >= 0 && loop->away ? pli_turnover_give(loop) : status;
 }
 
 /* Ends the clock. If its sums travel in the background, fetches the next batch of the epoch meanwhile. */
@@ -143,7 +143,7 @@ static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
         uint64_t at = pli_comm_span_begin(run->comm);
         const bool came = loop->comes;
         loop->comes = false;
-        if (!came) PLI_TRY(pli_turnover_before(loop));
+        if (!came) pli_turnover_before(loop);
         if (!came) PLI_TRY(clock_run(loop, epoch, clock, &sums));
         pli_run_phase(run, "clock", run->clocks_done, &at);
         run->clocks_done++;

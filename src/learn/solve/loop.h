@@ -69,8 +69,7 @@ struct pli_loop {
     bool             sums_need_all; /* no worker may stop by itself */
     double           stopped; /* lent while asked is not NULL: was anybody asked to stop? */
     plait_request   *asked;
-    uint8_t         *leaves; /* [workers] who leaves with the clock at hand (turnover.h); NULL: all stay       */
-    int32_t          taker;  /* the lowest worker that stays */
+    uint8_t         *was_in; /* [workers] who is in in the clock at hand (turnover.h); NULL: nobody comes or goes */
     bool             away, comes; /* it is away, and waits until it may join; it comes at the end of a clock */
 };
 

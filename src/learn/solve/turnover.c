@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/cluster.h"
 #include "learn/keep/keep.h"
 #include "learn/solve/scale_plan.h"
 #include "table/table.h"
@@ -15,17 +16,30 @@ static int32_t least_of(const pli_run *run) { return plait_comm_workers(run->com
 
 static int64_t clocks_of(const pli_run *run) { return run->clocks * run->epochs; }
 
-bool pli_turnover_leaves(const pli_run *run, int32_t worker) {
+/* Does the file of a simulated cluster say who is in, and not the plan? */
+static bool is_told(const pli_run *run) {
+    const pli_cluster *cluster = pli_comm_cluster(run->comm);
+    return cluster != NULL && pli_script_has_turns(cluster);
+}
+
+bool pli_turnover_leaves(const pli_run *run) {
     const int64_t next = run->clocks_done + 1;
-    return run->opts->slots > 0 && next < clocks_of(run) &&
-           worker >= pli_scale_at(run->opts->scale, least_of(run), next);
+    if (run->opts->slots == 0 || next >= clocks_of(run)) return false;
+    return is_told(run)
+               ? !plait_job_wanted(run->job)
+               : plait_comm_rank(run->comm) >= pli_scale_at(run->opts->scale, least_of(run), next);
+}
+
+/* In simulated time a worker waits for the end of the run, unless the cluster's file has it come earlier. */
+static int64_t next_in(const pli_run *run) {
+    return is_told(run) ? clocks_of(run)
+                                      : pli_scale_next(run->opts->scale, least_of(run), plait_comm_rank(run->comm),
+                                                       run->clocks_done + 1, clocks_of(run));
 }
 
 plait_status pli_turnover_come(pli_loop *loop, int64_t *epoch_out, int64_t *first_out) {
-    pli_run      *run = loop->run;
-    const int64_t from = pli_scale_next(run->opts->scale, least_of(run), plait_comm_rank(run->comm),
-                                        run->clocks_done + 1, clocks_of(run));
-    const plait_status status = plait_job_join(run->job, from);
+    pli_run           *run = loop->run;
+    const plait_status status = plait_job_join(run->job, next_in(run));
     if (status != PLAIT_OK) return status;
     const int64_t last = plait_job_clock_now(run->job) - 1;
     *epoch_out = last / run->clocks;
@@ -41,21 +55,19 @@ plait_status pli_turnover_come(pli_loop *loop, int64_t *epoch_out, int64_t *firs
 
 enum { TAG_LEFT = -1000003 };
 
-static bool is_in(const pli_run *run, int32_t worker) {
-    return !pli_job_is_away(run->job, worker) && !pli_comm_is_absent(run->comm, worker);
+void pli_turnover_before(pli_loop *loop) {
+    const pli_run *run = loop->run;
+    for (int32_t w = 0; loop->was_in != NULL && w < plait_comm_workers(run->comm); w++)
+        loop->was_in[w] = !pli_job_is_away(run->job, w) && !pli_comm_is_absent(run->comm, w);
 }
 
-plait_status pli_turnover_before(pli_loop *loop) {
-    pli_run *run = loop->run;
-    bool     some = false;
-    if (run->opts->slots == 0) return PLAIT_OK;
-    loop->taker = -1;
-    for (int32_t w = plait_comm_workers(run->comm) - 1; w >= 0; w--) {
-        loop->leaves[w] = is_in(run, w) && pli_turnover_leaves(run, w);
-        some = some || loop->leaves[w];
-        if (is_in(run, w) && !loop->leaves[w]) loop->taker = w;
-    }
-    return some ? pli_keep_part(run) : PLAIT_OK;
+/* The lowest worker that was in and has stayed; -1: nobody. (Who is absent is the same on all from one collective to the
+ * next, and there is none within a clock.) */
+static int32_t taker_of(const pli_loop *loop) {
+    const pli_run *run = loop->run;
+    for (int32_t w = 0; w < plait_comm_workers(run->comm); w++)
+        if (loop->was_in[w] && !pli_job_is_away(run->job, w)) return w;
+    return -1;
 }
 
 /* What a leaver gives. */
@@ -73,14 +85,15 @@ static plait_status new_parcel(const pli_run *run, parcel **parcel_out, size_t *
 }
 
 plait_status pli_turnover_give(pli_loop *loop) {
-    pli_run *run = loop->run;
-    size_t   bytes;
-    parcel  *p;
+    pli_run      *run = loop->run;
+    const int32_t taker = taker_of(loop);
+    size_t        bytes;
+    parcel       *p;
     PLI_TRY(new_parcel(run, &p, &bytes));
     p->losses = run->progressive;
     run->progressive = (pli_total){ 0 };
     pli_curve_give(run, p->sent);
-    const plait_status status = pli_comm_send(run->comm, loop->taker, TAG_LEFT, p, bytes);
+    const plait_status status = taker < 0 ? PLAIT_OK : pli_comm_send(run->comm, taker, TAG_LEFT, p, bytes);
     pli_free(p);
     return status;
 }
@@ -102,8 +115,9 @@ static plait_status take_from(pli_loop *loop, int32_t worker) {
 
 static plait_status take_from_all(pli_loop *loop) {
     const pli_run *run = loop->run;
-    for (int32_t w = 0; loop->taker == plait_comm_rank(run->comm) && w < plait_comm_workers(run->comm); w++)
-        if (loop->leaves[w] && pli_job_is_away(run->job, w)) PLI_TRY(take_from(loop, w));
+    const bool     takes = taker_of(loop) == plait_comm_rank(run->comm);
+    for (int32_t w = 0; takes && w < plait_comm_workers(run->comm); w++)
+        if (loop->was_in[w] && pli_job_is_away(run->job, w)) PLI_TRY(take_from(loop, w));
     return PLAIT_OK;
 }
 
@@ -257,7 +271,7 @@ static plait_status hand_over(pli_run *run, bool came, known *all) {
         PLI_TRY(meet(run, came, all, &knower));
         if (knower < 0)
             return pli_fail(run->err, PLAIT_EPEER, "all workers that were in the run have died as others joined it");
-        if (!some_came(run, all)) return PLAIT_OK;
+        if (!some_came(run, all)) break;
         PLI_TRY(hand_arrays(run, came, knower, &done));
     }
     if (came) take(run, &all[knower]);
@@ -279,12 +293,12 @@ plait_status pli_turnover_after(pli_loop *loop, bool came) {
 plait_status pli_turnover_begin(pli_loop *loop) {
     const pli_run *run = loop->run;
     if (run->opts->slots == 0) return PLAIT_OK;
-    loop->leaves = pli_calloc((size_t)plait_comm_workers(run->comm), sizeof *loop->leaves);
-    if (loop->leaves == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
+    loop->was_in = pli_calloc((size_t)plait_comm_workers(run->comm), sizeof *loop->was_in);
+    if (loop->was_in == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
     return loop->away ? PLAIT_OK : plait_comm_barrier(run->comm);
 }
 
 void pli_turnover_end(pli_loop *loop) {
-    pli_free(loop->leaves);
-    loop->leaves = NULL;
+    pli_free(loop->was_in);
+    loop->was_in = NULL;
 }

@@ -4,11 +4,14 @@
  * The tables outlive any worker's absence, and so do the rows, which the others read (inherit.h). The rest of what a
  * run knows lies with its workers, and is small:
  *
- *   before a clock with which some leave    the plan (scale_plan.h) and the roster are the same on all, so all know it.
- *       A checkpoint under way is completed if all its parts are there, or else dropped, and another follows at once: a
- *       leaver's part might never be written.
- *   at its end    what a leaver alone holds, the losses of its rows so far and the bytes that it has sent, it sends to
- *       the lowest worker that stays. If one of the two dies, they are lost as those of any dead worker are.
+ *   before a worker leaves    it knows that alone: from the plan (scale_plan.h) or, in simulated time, the cluster's file.
+ *       It drops its part of the checkpoint under way. If all parts are there and it is to complete the checkpoint, it
+ *       does that first.
+ *   after its last clock    all know from the roster who has left. What a leaver alone holds, the losses of its rows so
+ *       far and the bytes that it has sent, it sends to the lowest worker that was in and has stayed. If one of the two
+ *       dies, they are lost as those of any dead worker are.
+ *   after a clock with which some have come or left    a checkpoint under way is completed if all its parts are there,
+ *       or else dropped, and another follows at once.
  *   after a clock with which some have come    all bring what they know to one collective. A newcomer takes it from the
  *       lowest of those that were in: the best loss and its weights, and where checkpoints stand. The weights are the
  *       arrays that a checkpoint would hold beside the tables (pli_learner_more.kept), put back as it would put them
@@ -23,8 +26,8 @@
 
 #include "learn/solve/loop.h"
 
-/** Is the clock at hand the worker's last one, for a while? Behind the last clock of the run all are in. */
-bool pli_turnover_leaves(const pli_run *run, int32_t worker);
+/** Is the clock at hand this worker's last one, for a while? Behind the last clock of the run all are in. */
+bool pli_turnover_leaves(const pli_run *run);
 /** Waits until the worker is in, at the end of clock *first_out of *epoch_out: what the others do behind that clock, it
  *  does as well. PLAIT_END: they have ended. */
 plait_status pli_turnover_come(pli_loop *loop, int64_t *epoch_out, int64_t *first_out);
@@ -32,11 +35,12 @@ plait_status pli_turnover_come(pli_loop *loop, int64_t *epoch_out, int64_t *firs
 /** Those who are in begin: from here on the others are absent. Collective over those. end follows in any case. */
 plait_status pli_turnover_begin(pli_loop *loop);
 void         pli_turnover_end(pli_loop *loop);
-/** This worker's last clock is about to end: gives what it alone holds to one that stays. */
+/** Before a clock: notes who is in. */
+void         pli_turnover_before(pli_loop *loop);
+/** This worker has left with the clock: gives what it alone holds to one that has stayed. */
 plait_status pli_turnover_give(pli_loop *loop);
-/** Before a clock, and behind its end; does nothing unless somebody comes or goes. came: this worker has come with it.
- *  Collective over those who are in. */
-plait_status pli_turnover_before(pli_loop *loop);
+/** Behind a clock's end; does nothing unless somebody has come or gone. came: this worker has come with it. Collective
+ *  over those who are in. */
 plait_status pli_turnover_after(pli_loop *loop, bool came);
 
 #endif

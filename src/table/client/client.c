@@ -1,6 +1,7 @@
 /* The client's machine: streams and tickets. See client.h. */
 #include "table/client/client.h"
 #include "table/copies/replicas.h"
+#include "table/copies/roster.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -364,6 +365,7 @@ static void ask_why(const pli_client *client, pli_ticket *ticket, pli_out *out) 
 
 static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
     pli_client *client = state;
+    if (client->joining != 0) pli_client_come_sooner(client, now_ns, out);
     for (pli_ticket *ticket = client->tickets; ticket != NULL; ticket = ticket->next) {
         if (ticket->why_at_ns == PLI_NEVER) continue;
         if (now_ns >= ticket->why_at_ns) {

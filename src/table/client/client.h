@@ -82,6 +82,8 @@ typedef struct pli_client {
     uint8_t   *away;     /* [workers]: takes no clock in this worker's clock (roster.h) */
     uint8_t   *heard;    /* [workers]: PLI_LOG_HERE .., as the first server says of the next clock */
     bool       leaving;  /* the clock that ends is its last one, for a while */
+    uint32_t   joining;  /* the ticket of the last JOIN; 0: none */
+    uint64_t   soon_ns;  /* when it is sent once more; PLI_NEVER: it is not */
     bool       changed;  /* at the end of its last clock somebody came, or left */
     _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */
     int32_t    views;       /* how many deaths the servers were told of        */

@@ -77,17 +77,44 @@ plait_status pli_client_follow_roster(pli_client *client, uint64_t now_ns, pli_o
 
 /* --- coming and going --------------------------------------------------------------------------------------------- */
 
-plait_status pli_client_ask_join(pli_client *client, uint64_t now_ns, int64_t from, pli_ticket *ticket, pli_out *out,
-                                 plait_error *err) {
-    pli_msg *msg = pli_msg_new(sizeof from); /* not its clock: none of that clock's messages may come yet */
+/* from is not the message's clock: none of that clock's messages may come yet. */
+static pli_msg *join_from(int64_t from) {
+    pli_msg *msg = pli_msg_new(sizeof from);
     if (msg != NULL) memcpy(pli_msg_body(msg), &from, sizeof from);
-    return pli_client_send(client, now_ns, client->used[0], PLI_JOIN, msg, ticket, out, err);
+    return msg;
+}
+
+plait_status pli_client_ask_join(pli_client *client, uint64_t now_ns, int64_t from, uint64_t soon_ns,
+                                 pli_ticket *ticket, pli_out *out, plait_error *err) {
+    const plait_status status =
+        pli_client_send(client, now_ns, client->used[0], PLI_JOIN, join_from(from), ticket, out, err);
+    if (status < 0) return status;
+    client->joining = ticket->id;
+    client->soon_ns = soon_ns;
+    if (soon_ns != PLI_NEVER) pli_out_wake(out, soon_ns);
+    return PLAIT_OK;
+}
+
+/* The same ticket: whichever of the two is answered, it is once. Without memory it tries again a little later. */
+void pli_client_come_sooner(pli_client *client, uint64_t now_ns, pli_out *out) {
+    enum { AGAIN_NS = 1000000 };
+    plait_error err;
+    if (client->soon_ns == PLI_NEVER) return;
+    if (now_ns >= client->soon_ns) {
+        pli_msg *msg = join_from(0);
+        if (msg != NULL) msg->head.arg32 = client->joining;
+        const plait_status status =
+            pli_client_send(client, now_ns, client->used[0], PLI_JOIN, msg, NULL, out, &err);
+        client->soon_ns = status == PLAIT_ENOMEM ? now_ns + AGAIN_NS : PLI_NEVER;
+    }
+    if (client->soon_ns != PLI_NEVER) pli_out_wake(out, client->soon_ns);
 }
 
 plait_status pli_client_take_join(pli_client *client, uint64_t now_ns, const pli_msg *reply, bool *over_out,
                                   pli_out *out, plait_error *err) {
     const size_t workers = (size_t)client->layout.workers;
     uint64_t     met[2];
+    client->soon_ns = PLI_NEVER;
     if (reply == NULL || reply->head.body_bytes != sizeof met + pli_pad8(workers) ||
         reply->head.clock < client->clock)
         return pli_fail(err, PLAIT_EFORMAT, "a malformed answer to a worker that joins");

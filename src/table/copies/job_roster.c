@@ -1,7 +1,10 @@
-/* A worker leaves a job that runs, and joins it. roster.h has the idea. */
+/* A worker leaves a job that runs, and joins it. roster.h has the idea. In simulated time the cluster's file may say when
+ * (comm/cluster.h). */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "comm/cluster.h"
 #include "table/copies/roster.h"
 #include "table/shown.h"
 #include "table/table.h"
@@ -83,12 +86,35 @@ static plait_status await(plait_job *job, waiting *w, plait_error *err) {
     return status < 0 ? status : pli_comm_is_lost(job->comm, &reason, err);
 }
 
+/* Does a cluster's file say when workers come and go? */
+static bool is_told(const plait_job *job) {
+    const pli_cluster *cluster = pli_comm_cluster(job->comm);
+    return cluster != NULL && pli_script_has_turns(cluster);
+}
+
+/* When it says that this worker joins next; PLI_NEVER: it does not. */
+static uint64_t join_time(const plait_job *job) {
+    const double now = (double)pli_comm_now(job->comm) * 1e-9;
+    const double next = pli_script_next_join(pli_comm_cluster(job->comm), plait_comm_rank(job->comm), now);
+    return next < 1e9 ? (uint64_t)llround(next * 1e9) : PLI_NEVER;
+}
+
+int plait_job_wanted(const plait_job *job) {
+    if (job == NULL) return 0;
+    const int32_t rank = plait_comm_rank(job->comm);
+    return !is_told(job) || pli_script_wants(pli_comm_cluster(job->comm), rank,
+                                             rank < job->layout.workers - job->layout.slots,
+                                             (double)pli_comm_now(job->comm) * 1e-9);
+}
+
 plait_status pli_job_join(plait_job *job, int64_t from, plait_error *err) {
     waiting      w = { .job = job };
     pli_exchange x;
     bool         over = false;
+    const uint64_t soon_ns = is_told(job) ? join_time(job) : PLI_NEVER;
+    if (is_told(job) && plait_job_wanted(job)) from = 0;
     pli_exchange_begin(&x, job, &w.ticket);
-    plait_status status = pli_client_ask_join(&job->client, x.now_ns, from, &w.ticket, &x.out, err);
+    plait_status status = pli_client_ask_join(&job->client, x.now_ns, from, soon_ns, &w.ticket, &x.out, err);
     status = pli_exchange_send(&x, status);
     if (status >= 0) status = await(job, &w, err);
     if (!pli_ticket_done(&w.ticket)) pli_job_drop_ticket(job, &w.ticket);

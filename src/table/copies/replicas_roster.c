@@ -76,13 +76,17 @@ void pli_roster_forget(pli_server *server, int32_t worker) {
 
 /* --- messages ----------------------------------------------------------------------------------------------------- */
 
+/* A JOIN that has an answer already may be sent once more (sooner): then it gets another, and nobody waits for that. */
 bool pli_roster_join(pli_server *server, pli_msg *msg, pli_out *out) {
     const int32_t worker = msg->head.src;
     pli_roster   *r = server->replicas == NULL ? NULL : &server->replicas->roster;
-    if (r == NULL || r->join[worker] != NULL || msg->head.body_bytes != sizeof(int64_t)) {
+    const pli_msg *before = r == NULL ? NULL : r->join[worker];
+    if (r == NULL || msg->head.body_bytes != sizeof(int64_t) ||
+        (before != NULL && before->head.arg32 != msg->head.arg32)) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d asks to join twice, or does not say when", worker);
         return false;
     }
+    pli_msg_free(&r->join[worker]);
     r->parked[worker] = r->away[worker];
     r->join[worker] = msg;
     return true;

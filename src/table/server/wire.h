@@ -44,7 +44,8 @@
  *            to 8
  *   CLOCK with flag LEAVES   the worker's last clock, for a while: it is away then (roster.h). LEAVE with it, where the
  *            server counts none of its clocks
- *   JOIN     int64_t: the worker, which is away, wants to take part from this clock on, or a later one
+ *   JOIN     int64_t: the worker, which is away, wants to take part from this clock on, or a later one. Sent once more
+ *            with the same ticket if it is to be sooner
  *                     -> REPLY: clock: where it begins; uint64_t, how many barriers there were (PLI_GONE: the job is
  *            over, after `clock` clocks), uint64_t, how many without those of GATHER; uint8_t [workers]
  *            PLI_LOG_HERE .., padded to 8
