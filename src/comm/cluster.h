@@ -1,9 +1,9 @@
 /* comm/cluster.h - a simulated cluster as its file describes it: hosts, links, costs of work, and what goes wrong when.
  *
  * cluster_read.c reads the file (docs/simulation.md is its manual); cluster.c tells where ranks and hosts are;
- * script.c and script_turns.c answer what the events mean at a time, as pure functions of (cluster, seed, rank, time), so
- * that a run repeats in whatever order it asks. Times are seconds, speeds are relative to the machine of the cost model,
- * bandwidths are bytes a second. */
+ * script.c and script_turns.c answer what the events mean at a time, as pure functions of (cluster, seed, rank, time),
+ * so that a run repeats in whatever order it asks. Times are seconds, speeds are relative to the machine of the cost
+ * model, bandwidths are bytes a second. */
 #ifndef PLI_COMM_CLUSTER_H
 #define PLI_COMM_CLUSTER_H
 

@@ -62,9 +62,10 @@ static plait_status turn(roster *r, const pli_mishap *m, int32_t worker) {
     r->n_in += comes ? 1 : -1;
     if (r->n_in >= r->workers - r->slots) return PLAIT_OK;
     return pli_fail(r->err, PLAIT_EINVAL,
-                    "%.100s:%d: leave: without rank %d only %d worker%s would be in at %.9g s; --workers %d:%d wants %d "
-                    "at least",
-                    r->cluster->path, m->line, worker, r->n_in, pli_plural(r->n_in), m->from, r->workers - r->slots, r->workers,
+                    "%.100s:%d: leave: without rank %d only %d worker%s would be in at %.9g s; --workers %d:%d wants "
+                    "%d at least",
+                    r->cluster->path, m->line, worker, r->n_in, pli_plural(r->n_in), m->from,
+                    r->workers - r->slots, r->workers,
                     r->workers - r->slots);
 }
 

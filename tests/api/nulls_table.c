@@ -102,6 +102,7 @@ static int job_join(fixture *f, int arg) {
     (void)f;
     return arg == 0 ? plait_job_join(NULL, 0) : PLAIT_OK;
 }
+static int wanted(fixture *f, int arg) { return NEUTRAL_IF(plait_job_wanted(N(0, f->job)) == 0); }
 static int present(fixture *f, int arg) { return NEUTRAL_IF(plait_job_present(N(0, f->job)) == 0); }
 static int table_create(fixture *f, int arg) {
     plait_table     *table = NULL;
@@ -246,6 +247,7 @@ const null_case table_cases[] = {
     { "job_barrier", job_barrier, NULL },
     { "job_leave", job_leave, NULL },
     { "job_join", job_join, NULL },
+    { "job_wanted", wanted, NULL },
     { "job_present", present, NULL },
     { "table_create", table_create, NULL },
     { "table_name", name, NULL },

@@ -20,8 +20,8 @@
  * lead looks whether the manifest is there, which makes the checkpoint complete. So nobody waits for the dead, and what
  * one of them may still write is in a folder that the others have left.
  *
- * When workers have come or gone, a checkpoint that is under way is completed or dropped, and who comes is told where the
- * others stand (pli_keep_part).
+ * When workers have come or gone, a checkpoint that is under way is completed or dropped, and who comes is told where
+ * the others stand (pli_keep_part).
  *
  * A checkpoint that cannot be written does not end the run: all drop it at the same ask, the worker that failed says
  * why, and the next checkpoint comes when it is due. Before the training, the run checks that checkpoints can be

@@ -53,7 +53,7 @@ static plait_status check_turns(const pli_run *run) {
     const pli_cluster *cluster = pli_comm_cluster(run->comm);
     if (cluster == NULL || !pli_script_has_turns(cluster)) return PLAIT_OK;
     if (run->opts->scale != NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED,
+        return pli_fail(run->err, PLAIT_EINVAL,
                         "--scale beside `join` and `leave` in %.300s is refused: each says who is in; leave one of the "
                         "two out",
                         cluster->path);

@@ -61,8 +61,8 @@ void pli_turnover_before(pli_loop *loop) {
         loop->was_in[w] = !pli_job_is_away(run->job, w) && !pli_comm_is_absent(run->comm, w);
 }
 
-/* The lowest worker that was in and has stayed; -1: nobody. (Who is absent is the same on all from one collective to the
- * next, and there is none within a clock.) */
+/* The lowest worker that was in and has stayed; -1: nobody. (Who is absent is the same on all from one collective to
+ * the next, and there is none within a clock.) */
 static int32_t taker_of(const pli_loop *loop) {
     const pli_run *run = loop->run;
     for (int32_t w = 0; w < plait_comm_workers(run->comm); w++)

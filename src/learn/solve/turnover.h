@@ -4,9 +4,9 @@
  * The tables outlive any worker's absence, and so do the rows, which the others read (inherit.h). The rest of what a
  * run knows lies with its workers, and is small:
  *
- *   before a worker leaves    it knows that alone: from the plan (scale_plan.h) or, in simulated time, the cluster's file.
- *       It drops its part of the checkpoint under way. If all parts are there and it is to complete the checkpoint, it
- *       does that first.
+ *   before a worker leaves    it knows that alone: from the plan (scale_plan.h) or, in simulated time, the cluster's
+ *       file. It drops its part of the checkpoint under way. If all parts are there and it is to complete the
+ *       checkpoint, it does that first.
  *   after its last clock    all know from the roster who has left. What a leaver alone holds, the losses of its rows so
  *       far and the bytes that it has sent, it sends to the lowest worker that was in and has stayed. If one of the two
  *       dies, they are lost as those of any dead worker are.

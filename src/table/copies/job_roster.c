@@ -1,5 +1,5 @@
-/* A worker leaves a job that runs, and joins it. roster.h has the idea. In simulated time the cluster's file may say when
- * (comm/cluster.h). */
+/* A worker leaves a job that runs, and joins it. roster.h has the idea. In simulated time the cluster's file may say
+ * when (comm/cluster.h). */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -12,10 +12,9 @@
  *   join    A worker that is away asks the first server (JOIN). When that server prepares a clock c, the SUM says HERE
  *           of it: it takes part from clock c + 1 on. The word that clock c is safe (SAFE) brings the roster to all
  *           workers, so they all know before clock c + 1. Each tells each server (ROSTER), ahead of anything of clock
- *           c + 1; so no server prepares that clock without the new one. A worker that waits may be told to come sooner:
- *           its JOIN is sent once more, for the same answer, with an earlier clock (`soon_ns`: when). The answer to JOIN
- *           waits until a message of
- *           clock c + 1 has come: then all servers have prepared c (replicas.h), and what the new worker does cannot
+ *           c + 1; so no server prepares that clock without the new one. A worker that waits may be told to come
+ *           sooner: its JOIN is sent once more, for the same answer, with an earlier clock (`soon_ns`: when). The answer
+ *           to JOIN waits until a message of clock c + 1 has come: then all servers have prepared c (replicas.h), and what the new worker does cannot
  *           be too early. It tells the servers for which dead ones it stands in with the others.
  * Servers and workers so go from one roster to the next at the same clock, without a message more in clocks in which
  * nobody comes or goes. Who decides is the first server alone, and its log has the decision before anybody acts upon
@@ -89,7 +88,7 @@ uint64_t pli_roster_bytes(const pli_client *client, const pli_msg *safe);
 void         pli_client_hear_roster(pli_client *client, int32_t server, const pli_msg *safe);
 /** The worker's clock has ended: it takes the roster, and tells the servers who is in, if somebody has come. */
 plait_status pli_client_follow_roster(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err);
-/** Asks to take part from clock `from` on, or from the earliest later one; and, from soon_ns on (PLI_NEVER: never), from
+/** Asks to take part from clock `from` on, or from the earliest later one; and from soon_ns on (PLI_NEVER: never) from
  *  the next one at all. */
 plait_status pli_client_ask_join(pli_client *client, uint64_t now_ns, int64_t from, uint64_t soon_ns,
                                  pli_ticket *ticket, pli_out *out, plait_error *err);
