@@ -13,9 +13,10 @@
  *           of it: it takes part from clock c + 1 on. The word that clock c is safe (SAFE) brings the roster to all
  *           workers, so they all know before clock c + 1. Each tells each server (ROSTER), ahead of anything of clock
  *           c + 1; so no server prepares that clock without the new one. A worker that waits may be told to come
- *           sooner: its JOIN is sent once more, for the same answer, with an earlier clock (`soon_ns`: when). The answer
- *           to JOIN waits until a message of clock c + 1 has come: then all servers have prepared c (replicas.h), and what the new worker does cannot
- *           be too early. It tells the servers for which dead ones it stands in with the others.
+ *           sooner: its JOIN is sent once more, for the same answer, with an earlier clock (`soon_ns`: when). The
+ *           answer to JOIN waits until a message of clock c + 1 has come: then all servers have prepared c
+ *           (replicas.h), and what the new worker does cannot be too early. It tells the servers for which dead ones it
+ *           stands in with the others.
  * Servers and workers so go from one roster to the next at the same clock, without a message more in clocks in which
  * nobody comes or goes. Who decides is the first server alone, and its log has the decision before anybody acts upon
  * it, so its death changes nothing: the other replica knows the roster from the SUM, and JOIN is asked again. (For that
