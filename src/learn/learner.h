@@ -62,6 +62,9 @@ typedef struct pli_solver_keeps {
     int32_t (*kept)(void *state, pli_kept kept_out[PLI_KEPT]);
     int32_t (*own)(void *state, pli_kept kept_out[PLI_KEPT]);
     plait_status (*restore)(void *state);
+    /** A worker that comes takes what `kept` of another one has (solve/turnover.h), by pli_resume_array. NULL: nothing of
+     *  that is of use to it. */
+    plait_status (*take)(void *state);
 } pli_solver_keeps;
 
 /* Hears of one item for a user, the best first. A status below 0 ends the call. */
@@ -74,6 +77,7 @@ typedef struct pli_learner_more {
     const pli_solver *const *solvers;
     bool                     by_name_only;
     bool                     adds; /* its tables have no update rule, though it takes --optimizer */
+    bool        same_workers; /* as the trait PLAIT_SAME_WORKERS */
     bool        rows_stay;   /* as the trait PLAIT_ROWS_STAY */
     bool        each_update; /* what its workers add stands for their rows: none may be dropped (--backup) */
     bool        two_passes;  /* one pass over the rows is not enough */

@@ -35,6 +35,7 @@ static plait_status drop(plait_table *table, plait_error *err) {
     job->tables = left;
     table->ops->close(table);
     pli_sheet_free(table->shown);
+    pli_free(table->zeroed);
     pli_free(table);
     return PLAIT_OK;
 }

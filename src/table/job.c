@@ -126,6 +126,7 @@ void pli_job_free(void *state) {
     for (int64_t i = 0; i < job->tables; i++) {
         job->table[i]->ops->close(job->table[i]);
         pli_sheet_free(job->table[i]->shown);
+        pli_free(job->table[i]->zeroed);
         pli_free(job->table[i]);
     }
     pli_client_close(&job->client);
@@ -230,7 +231,8 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
         return pli_comm_wait(job->comm, all_gone, job,
                              &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     PLI_TRY(pli_job_settle(job, "plait_job_destroy", err));
-    if (job->left && job->layout.replicas > 1) PLI_TRY(pli_job_join(job, INT64_MAX, err)); /* the others end first */
+    if (job->left && job->layout.replicas > 1 && job->client.n_used > 0) /* the others end first */
+        PLI_TRY(pli_job_join(job, INT64_MAX, err));
     for (int64_t i = 0; i < job->parts; i++) PLI_TRY(say_bye(job->part[i], err));
     int64_t none;
     /* No worker may close its machines before all are here: one of them may still have something for it. */

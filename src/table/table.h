@@ -185,12 +185,17 @@ struct plait_table {
     bool                    spares_bytes; /* its sums take a form of few bytes, though others take fewer rounds; set
                                            * before the first clock, alike on all workers                          */
     int64_t                 updated; /* 1 + the clock of the last inc; 0: none. Unused for shared memory */
-    int64_t                 zeros;   /* how many times it was zeroed */
+    int64_t                 zeros;   /* how many times it was zeroed, and */
+    int64_t                *zeroed, zeroed_capacity; /* [zeros] in which clocks */
     pli_msg                *pins;    /* what read() has lent, newest first */
     void                   *state;   /* what the ops keep for it, from open to close */
     pli_piece               whole;   /* of which it is a piece */
     pli_sheet_row          *shown;   /* what others see of it (shown.h); NULL: nothing */
 };
+
+/** The worker that has just come hears how many times the table was zeroed, and in which clocks [n]. Errors: EFORMAT
+ *  fewer than it knows of; ENOMEM. */
+plait_status pli_table_take_zeros(plait_table *table, int64_t n, const int64_t *clocks);
 
 /** Does a clock need a part of every worker? Then none may leave or stop by itself. */
 static inline bool pli_table_needs_all(const plait_table *table) {

@@ -1,12 +1,18 @@
 /* plait_table_zero: all workers meet at a barrier, by which every update has arrived. Then each rank zeroes the copies
- * of the rows that it has, and nobody goes on before all have done so. */
+ * of the rows that it has, and nobody goes on before all have done so. A worker that was away meanwhile hears of it when
+ * it comes (copies/roster.h). */
 #include "table/events.h"
 #include "table/table.h"
+
+/* Workers that are away at first take part until the first clock. */
+static bool has_left(const plait_job *job) {
+    return job->left && (job->layout.slots == 0 || plait_job_clock_now(job) > job->layout.first_clock);
+}
 
 /* An update of the current clock would come before the zeroing for some workers, and behind it for others. */
 static plait_status check(const plait_table *table, plait_error *err) {
     const plait_job *job = table->job;
-    if (job->left)
+    if (has_left(job))
         return pli_fail(err, PLAIT_EINVAL, "table %s: plait_table_zero after plait_job_leave", table->spec.name);
     if (table->updated <= plait_job_clock_now(job)) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
@@ -25,9 +31,16 @@ static plait_status agree(plait_table *table, plait_error *err) {
     return pli_job_agree(table->job, "a table's zeroing", hash_of(table), check(table, err), err);
 }
 
+static plait_status make_room(plait_table *table, int64_t n, plait_error *err) {
+    if (pli_grow((void **)&table->zeroed, &table->zeroed_capacity, n, sizeof *table->zeroed)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to zero it once more", table->spec.name);
+}
+
 static plait_status zero(plait_table *table, plait_error *err) {
     plait_job   *job = table->job;
-    plait_status status = table->ops->zero(table, ++table->zeros, err);
+    plait_status status = make_room(table, table->zeros + 1, err);
+    if (status >= 0) table->zeroed[table->zeros++] = plait_job_clock_now(job);
+    if (status >= 0) status = table->ops->zero(table, table->zeros, err);
     PLI_TRY(pli_job_agree(job, "a table's zeroing", 0, status, err));
     pli_raise_zero(pli_job_events(job), pli_job_me(job), table->spec.id, plait_job_clock_now(job));
     return PLAIT_OK;
@@ -42,4 +55,18 @@ plait_status plait_table_zero(plait_table *table) {
     PLI_TRY(plait_job_barrier(job));
     pli_comm_enter(job->comm, "plait_table_zero");
     return pli_comm_leave(job->comm, zero(table, pli_job_error(job)));
+}
+
+plait_status pli_table_take_zeros(plait_table *table, int64_t n, const int64_t *clocks) {
+    plait_job   *job = table->job;
+    plait_error *err = pli_job_error(job);
+    if (n < table->zeros)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: this worker has zeroed it %lld times, others %lld times",
+                        table->spec.name, (long long)table->zeros, (long long)n);
+    PLI_TRY(make_room(table, n, err));
+    for (; table->zeros < n; table->zeros++) {
+        table->zeroed[table->zeros] = clocks[table->zeros];
+        pli_raise_zero(pli_job_events(job), pli_job_me(job), table->spec.id, clocks[table->zeros]);
+    }
+    return PLAIT_OK;
 }

@@ -41,6 +41,11 @@ same_figures() { # NAME OTHER: the JSON reports, but for how fast and by how man
     sed 's/.*"objective"/"objective"/; s/"[a-z_]*\(seconds\|bytes\|sent\)[a-z_]*": [^,}]*//g; s/"idle_share": [^,}]*//; s/"clocks_per_second": [^,}]*//' "$2" >"$2.figures"
     cmp "$1.figures" "$2.figures" || fail "$2: other figures: $(diff "$1.figures" "$2.figures")"
 }
+near() { # NAME OTHER SOLVER: both converge, and their objectives differ by twice the tolerance at most
+    [ "$(field "$2" converged)" = true ] || fail "$3: $2 does not converge"
+    awk -v x="$(field "$2" objective)" -v y="$(field "$1" objective)" -v t="$(echo "$3" | sed 's/.*--tolerance \([^ ]*\).*/\1/')" \
+        'BEGIN { d = x / y - 1; exit !(d < 2 * t && d > -2 * t) }' || fail "$3: $2 ends at $(field "$2" objective) instead of $(field "$1" objective)"
+}
 judged="$options --validation 0.1 --schedule constant --learning-rate 3 --json"
 # shellcheck disable=SC2086
 works early $judged --epochs 12 --patience 1 --workers 2 --out early.model
@@ -70,8 +75,8 @@ for scale in 1:3,30:2 20:4,35:3; do
     done
 done
 grep -q '"in":' kept/checkpoint-*/manifest.json || fail "a manifest does not say who was in"
-# Learners whose tables add, and that keep nothing of their own from clock to clock.
-for model in "bayes --batch 100" "kmeans --clusters 5 --batch 300 --epochs 3"; do
+# Learners whose tables add.
+for model in "bayes --batch 100" "kmeans --clusters 5 --batch 300 --epochs 3" "pca --components 4 --pca-solver randomised" "lda --components 4 --batch 300 --epochs 3"; do
     adds="train --data train.svm --model $model --topology ps --replicas 2 --reduce exact --blocks 140 --quiet"
     # shellcheck disable=SC2086
     works adds $adds --workers 2 --out adds.model
@@ -79,6 +84,25 @@ for model in "bayes --batch 100" "kmeans --clusters 5 --batch 300 --epochs 3"; d
     works moved $adds --workers 2:4 --scale 1:3,3:4,16:2,29:4 --out moved.model --events moved.events
     cmp adds.model moved.model || fail "$model: other bits"
     works proven audit moved.events
+done
+# Solvers whose workers know something of each row of theirs: they end as near to the least objective, and the audit proves them,
+# zeroed tables included. --resume goes on with other workers.
+for solver in "logistic --optimizer newton --tolerance 1e-6" "logistic --optimizer newton --hash-bits 14 --tolerance 1e-6" "hinge --optimizer cd --l2 0.001 --tolerance 1e-4"; do
+    solves="train --data train.svm --model $solver --topology ps --replicas 2 --quiet --json"
+    # shellcheck disable=SC2086
+    works solved $solves --workers 2
+    for scale in 2:4,5:3,9:2,40:4,200:3; do
+        rm -rf kept
+        # shellcheck disable=SC2086
+        works moved $solves --workers 2:4 --scale $scale --events moved.events
+        near solved moved "$solver"
+        works proven audit moved.events
+    done
+    # shellcheck disable=SC2086
+    works part $solves --workers 2:4 --scale 1:4,2:3,3:4 --epochs 7 --checkpoint kept --checkpoint-every 5
+    # shellcheck disable=SC2086
+    works rest $solves --workers 2:3 --scale 9:3 --resume kept
+    near solved rest "$solver"
 done
 # Filters: what a worker that leaves has kept back goes with its last clock; the audit proves the rest.
 for filter in key-cache,zstd fixed8 topk:0.05 onebit; do
@@ -96,7 +120,7 @@ exits 2 "with topology ps x ssp:2 are refused: .*; nearest is ps x bsp" stale $e
 # shellcheck disable=SC2086
 exits 2 "with spares are refused: .*; leave --spares out" spares $elastic --spares 1
 # shellcheck disable=SC2086
-exits 2 "slots of workers that may join with newton are refused: .*; nearest are gradient steps" solver $elastic --optimizer newton
+exits 2 "slots of workers that may join with lbfgs are refused: .*; nearest is a fixed number of workers" solver $elastic --optimizer lbfgs
 exits 2 "option --workers: '4:2' is not a number from 1 to 65536, nor MIN:MAX with two of them, as 2:4" order train --data train.svm --workers 4:2
 # shellcheck disable=SC2086
 exits 2 "scale '5:9': 9 workers from clock 5 on; expected 2 to 4" most $elastic --scale 5:9

@@ -65,7 +65,7 @@ plait_status pli_resume_rows(const pli_run *run, const char *name, int64_t first
                              int64_t row_bytes, void *out);
 /** The name under which the checkpoint holds an array of a worker's own (pli_solver_keeps.own). */
 void         pli_kept_own_name(const char *name, int32_t rank, char text[PLI_CHECKPOINT_NAME]);
-/** Which blocks of rows this worker has, as a number. */
+/** Which blocks of rows this worker has, as a number; below 0: some workers are away, and others have theirs. */
 double       pli_keep_place(const pli_run *run);
 /** Has each worker the blocks of rows that the worker of its rank had in the run before? name: of an own array of that
  *  run, of n numbers or more, which begins with the place. Collective. */

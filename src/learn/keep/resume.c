@@ -271,6 +271,7 @@ void pli_kept_own_name(const char *name, int32_t rank, char text[PLI_CHECKPOINT_
 
 double pli_keep_place(const pli_run *run) {
     const int32_t own = pli_dataset_own_blocks(run->data);
+    if (pli_job_away(run->job) > 0) return -1; /* others have the rows of those who are away */
     return own > 0 ? (double)pli_dataset_block(run->data, 0)->number * (double)(1 << 24) + own : 0;
 }
 
@@ -282,7 +283,7 @@ plait_status pli_resume_is_same(const pli_run *run, const char *name, int64_t n,
     double other = run->resume->workers != plait_comm_workers(run->comm) || !pli_resume_has(run, own, &rows) ||
                    rows < n;
     if (other == 0) PLI_TRY(pli_resume_rows(run, own, 0, 1, rows, sizeof was, &was));
-    if (was != pli_keep_place(run)) other = 1;
+    if (was != pli_keep_place(run) || was < 0) other = 1;
     PLI_TRY(plait_comm_allreduce(run->comm, &other, 1, PLAIT_F64, PLAIT_MAX));
     *same_out = other == 0;
     return PLAIT_OK;

@@ -214,10 +214,20 @@ static plait_status take_turn(pli_run *run, int64_t pass, int32_t share, pli_sum
     return inc(run, n_keys);
 }
 
+/* Adds what all shares of own rows come to. */
+static plait_status inc_rows_anew(pli_run *run) {
+    pli_dual *n = dual_of(run);
+    memset(n->point.u, 0, (size_t)n->values * sizeof *n->point.u);
+    if (n->rows == NULL) return PLAIT_OK;
+    pli_dual_rows_sum(n->rows, &n->held.batch, &n->point);
+    return plait_table_inc_range(n->table, 0, n->point.features + 2, n->point.u, 0);
+}
+
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     pli_dual *n = dual_of(run);
     (void)clock;
     if (!pli_own_rows_steps(run, &n->held)) return PLAIT_OK;
+    if (n->anew == run->clocks_done + 1) return inc_rows_anew(run);
     PLI_TRY(keep_curve(run));
     const int32_t share = pli_dual_turns_share(&n->turns, run->epochs_done);
     if (share < 0) return PLAIT_OK;
@@ -227,13 +237,18 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
-/* Adds what all shares of own rows come to, in a clock of its own. */
+static bool is_over(const pli_run *run) { return run->clocks_done > 0 && run->epochs_done + 1 >= run->epochs; }
+
+/* All add in a clock of its own. Where workers come and go, they do so by clocks, each of which is a turn: then all add
+ * in the next turn's, and nobody has that turn. */
 static plait_status add_rows_anew(pli_run *run) {
     pli_dual    *n = dual_of(run);
     plait_status status;
-    memset(n->point.u, 0, (size_t)n->values * sizeof *n->point.u);
-    if (n->rows != NULL) pli_dual_rows_sum(n->rows, &n->held.batch, &n->point);
-    if (n->rows != NULL) PLI_TRY(plait_table_inc_range(n->table, 0, n->point.features + 2, n->point.u, 0));
+    if (run->opts->slots > 0 && !is_over(run)) {
+        n->anew = run->clocks_done + 1;
+        return PLAIT_OK;
+    }
+    PLI_TRY(inc_rows_anew(run));
     while ((status = plait_job_clock(run->job)) == PLAIT_STAND_IN) {} /* the next look finds that one more has died */
     PLI_TRY(status);
     run->clocks_done++;
@@ -252,6 +267,21 @@ static plait_status revive(pli_run *run) {
     n->torn = false;
     PLI_TRY(plait_table_zero(n->table));
     return add_rows_anew(run);
+}
+
+/* Workers have come or gone. Those who have come to have rows begin with shares of 0, or with those that they had when
+ * they left. Behind the last clock nobody adds: rows stay with those who have them. Collective. */
+static plait_status turned(pli_run *run, bool came) {
+    if (!is_over(run)) return revive(run);
+    if (came) pli_row_values_keep(run, &dual_of(run)->held.batch); /* none */
+    return PLAIT_OK;
+}
+
+static void left(pli_run *run) {
+    pli_dual *n = dual_of(run);
+    if (n->rows != NULL && run->row_values != NULL) pli_dual_rows_save(n->rows, &n->held.batch);
+    pli_dual_rows_free(&n->rows);
+    pli_own_rows_leave(&n->held);
 }
 
 /* All are there, and a checkpoint is read. Collective. */
@@ -333,6 +363,7 @@ static plait_status look(pli_run *run, bool last) {
     PLI_TRY(add_up(run, &sums));
     while (pli_own_rows_died(run, &n->held)) { /* its part is missing */
         PLI_TRY(revive(run));
+        if (n->anew > run->clocks_done) return PLAIT_OK;
         PLI_TRY(add_up(run, &sums));
     }
     write_weights(run, n->before);
@@ -369,7 +400,8 @@ static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
     run->interrupted = run->interrupted || stopped > 0;
     if (n->torn || pli_own_rows_died(run, &n->held)) PLI_TRY(revive(run));
-    if ((number + 1) % (LOOK_EVERY * n->turns.turns) != 0 && !last && !run->interrupted)
+    const bool due = (number + 1) % (LOOK_EVERY * n->turns.turns) == 0 || last || run->interrupted;
+    if (!due || n->anew > run->clocks_done)
         return n->turns.lags ? plait_job_barrier(run->job) : PLAIT_OK;
     PLI_TRY(look(run, last));
     *end_out = *end_out || n->converged || run->interrupted;
@@ -386,5 +418,5 @@ static plait_status finish(pli_run *run) {
 
 const pli_steps pli_dual_steps = {
     .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .told = told,
-    .epoch = epoch, .finish = finish
+    .turned = turned, .left = left, .epoch = epoch, .finish = finish
 };

@@ -52,7 +52,8 @@ static plait_status see_torn(const pli_run *run, bool *torn_out) {
     return PLAIT_OK;
 }
 
-static plait_status restore(void *state) {
+/* What is the same on all workers. */
+static plait_status take(void *state) {
     const pli_run *run = state;
     pli_dual      *n = dual_of(run);
     const int64_t  k = n->point.columns;
@@ -62,7 +63,12 @@ static plait_status restore(void *state) {
     n->least = n->numbers[LEAST];
     n->bound = n->numbers[BOUND];
     n->gain = n->numbers[GAIN];
-    return see_torn(run, &n->torn);
+    return PLAIT_OK;
+}
+
+static plait_status restore(void *state) {
+    PLI_TRY(take(state));
+    return see_torn(state, &dual_of(state)->torn);
 }
 
 /* An epoch of the loop is one turn. */
@@ -81,7 +87,8 @@ static plait_status find_place(pli_run *run) {
 
 plait_status pli_dual_keeps(pli_run *run) {
     if (run->opts->checkpoint == NULL && run->resume == NULL && run->opts->replicas <= 1) return PLAIT_OK;
-    run->solver_keeps = (pli_solver_keeps){ .state = run, .kept = kept, .own = own, .restore = restore };
+    run->solver_keeps = (pli_solver_keeps){ .state = run, .kept = kept, .own = own, .restore = restore,
+                                            .take = take };
     PLI_TRY(pli_row_values_begin_with(run, PLAIT_F64, pli_dual_row_numbers(dual_of(run)->point.columns)));
     return run->resume != NULL ? find_place(run) : PLAIT_OK;
 }

@@ -15,6 +15,7 @@ struct pli_dual {
     pli_dual_point point;  /* as read; u, t and inner lie one behind the other */
     pli_own_rows       held;   /* own rows */
     bool           torn;   /* the table is not the sum of the rows' shares */
+    int64_t        anew;   /* 1 + the clock in which all add these up anew (--workers MIN:MAX); else less */
     int64_t        values; /* of the table */
     double        *before; /* [values] the point before a pass; else scratch */
     double        *best;   /* [features + 1, columns] weights of the least objective that all have looked at */

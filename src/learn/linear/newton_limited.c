@@ -323,6 +323,24 @@ static plait_status revive(pli_run *run) {
     return plait_table_zero(n->diagonal_table);
 }
 
+/* As in newton.c: workers have come or gone. Collective. */
+static plait_status turned(pli_run *run, bool came) {
+    pli_limited *n = limited_of(run);
+    if (run->clocks_done >= run->clocks * run->epochs) return pli_own_rows_learn(run, came, &n->held);
+    const bool has_point = !came && (n->has_model || (n->moved && n->held.batch.rows > 0));
+    PLI_TRY(pli_newton_same(run, has_point, n->at, n->values));
+    return revive(run);
+}
+
+static void left(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    pli_newton_rows_free(&n->rows);
+    pli_own_rows_leave(&n->held);
+    n->has_model = n->moved = n->whole = n->in_step = n->is_due = false;
+    n->kept_objective = INFINITY;
+    memset(&n->sums, 0, sizeof n->sums);
+}
+
 /* All are there, and a checkpoint is read. Collective. */
 static plait_status told(pli_run *run) {
     pli_limited *n = limited_of(run);
@@ -447,5 +465,5 @@ static void end(pli_run *run) {
 
 const pli_steps pli_limited_steps = {
     .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .told = told,
-    .epoch = epoch, .finish = finish
+    .turned = turned, .left = left, .epoch = epoch, .finish = finish
 };

@@ -135,9 +135,11 @@ static plait_status clock_run(pli_loop *loop, int64_t epoch, int64_t clock, pli_
     return end_clock(loop, epoch, clock);
 }
 
-/* Runs one epoch from clock `first` on; PLAIT_END: the caller has asked to stop, or the worker has left (away). */
-static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
+/* Runs one epoch from clock `first` on; PLAIT_END: the caller has asked to stop, or the worker has left (away). A worker
+ * that comes learns which epoch it is in. */
+static plait_status epoch_run(pli_loop *loop, int64_t *at_epoch, int64_t first) {
     pli_run *run = loop->run;
+    int64_t  epoch = *at_epoch;
     for (int64_t clock = first; clock < run->clocks; clock++) {
         pli_sums sums = { 0 };
         uint64_t at = pli_comm_span_begin(run->comm);
@@ -147,8 +149,10 @@ static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
         if (!came) PLI_TRY(clock_run(loop, epoch, clock, &sums));
         pli_run_phase(run, "clock", run->clocks_done, &at);
         run->clocks_done++;
+        if (loop->away && loop->steps->left != NULL) loop->steps->left(run);
         if (loop->away) return PLAIT_END;
         PLI_TRY(pli_turnover_after(loop, came));
+        if (came) epoch = *at_epoch = run->epochs_done;
         pli_run_tell_lost(run);
         pli_pace_clock(run);
         pli_meter_tell(&loop->meter, &sums, epoch, clock, false);
@@ -201,7 +205,7 @@ static plait_status all_epochs(pli_loop *loop) {
         plait_status status;
         do {
             if (loop->away && (status = pli_turnover_come(loop, &epoch, &first)) != PLAIT_OK) return status;
-            status = epoch_run(loop, epoch, first);
+            status = epoch_run(loop, &epoch, first);
             if (status < 0) return status;
         } while (loop->away);
         pli_run_phase(run, "epoch", epoch, &at);

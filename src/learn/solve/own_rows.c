@@ -56,6 +56,19 @@ void pli_own_rows_free(pli_own_rows *held) {
     *held = (pli_own_rows){ .gone = NULL };
 }
 
+void pli_own_rows_leave(pli_own_rows *held) {
+    held->batch.rows = 0;
+    held->batch.parts = 0;
+    held->place = -1;
+}
+
+plait_status pli_own_rows_learn(pli_run *run, bool came, pli_own_rows *held) {
+    int64_t holders = came ? 0 : held->holders;
+    PLI_TRY(plait_comm_allreduce(run->comm, &holders, 1, PLAIT_I64, PLAIT_MAX));
+    held->holders = (int32_t)holders;
+    return PLAIT_OK;
+}
+
 bool pli_own_rows_died(const pli_run *run, const pli_own_rows *held) {
     for (int32_t w = 0; run->opts->replicas > 1 && w < plait_comm_workers(run->comm); w++)
         if (!held->gone[w] && pli_comm_is_absent(run->comm, w)) return true;

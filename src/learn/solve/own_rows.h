@@ -22,6 +22,10 @@ typedef struct pli_own_rows {
 /** Finds them. The loop has its batches. Collective. Errors: ENOMEM, and those of reading blocks again. */
 plait_status pli_own_rows_gather(pli_run *run, pli_own_rows *held);
 void         pli_own_rows_free(pli_own_rows *held);
+/** This worker is away: others have its rows. */
+void         pli_own_rows_leave(pli_own_rows *held);
+/** This worker has come, and has no rows yet: it learns how many workers have some. Collective over those who are in. */
+plait_status pli_own_rows_learn(pli_run *run, bool came, pli_own_rows *held);
 /** Has a worker died since? After a collective all workers get the same answer. */
 bool         pli_own_rows_died(const pli_run *run, const pli_own_rows *held);
 /** Is there something to do in this call of the step? Not without rows, nor when the loop calls again for the rows of a

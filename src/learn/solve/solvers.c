@@ -35,7 +35,7 @@ const pli_solver pli_solver_online = {
     .demand = { .who = "online",
                 .needs = PLAIT_ONE_COPY,
                 .why = "its sums of what each row has taught must not be averaged",
-                .traits = PLAIT_OWN_STEPS | PLAIT_IN_SEQUENCE }
+                .traits = PLAIT_OWN_STEPS | PLAIT_IN_SEQUENCE | PLAIT_SAME_WORKERS }
 };
 
 const pli_solver pli_solver_lbfgs = {
@@ -88,7 +88,7 @@ const pli_solver pli_solver_coordinates = {
                 .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
                 .why = "all workers must move the same coordinate by the same sum",
                 .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
-                          PLAIT_SUMS_ANEW | PLAIT_COMPARES }
+                          PLAIT_SUMS_ANEW | PLAIT_COMPARES | PLAIT_SAME_WORKERS }
 };
 
 const pli_solver pli_solver_als = {
@@ -101,7 +101,7 @@ const pli_solver pli_solver_als = {
     .demand = { .who = "als",
                 .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
                 .why = "one side is solved while the other is held",
-                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS }
+                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_SAME_WORKERS }
 };
 
 static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,

@@ -84,6 +84,7 @@ static plait_status new_parcel(const pli_run *run, parcel **parcel_out, size_t *
                : pli_fail(run->err, PLAIT_ENOMEM, "no memory for what a worker that leaves hands over");
 }
 
+/* EPEER: the one that stays has died, and what it would have got is lost with it. */
 plait_status pli_turnover_give(pli_loop *loop) {
     pli_run      *run = loop->run;
     const int32_t taker = taker_of(loop);
@@ -95,7 +96,7 @@ plait_status pli_turnover_give(pli_loop *loop) {
     pli_curve_give(run, p->sent);
     const plait_status status = taker < 0 ? PLAIT_OK : pli_comm_send(run->comm, taker, TAG_LEFT, p, bytes);
     pli_free(p);
-    return status;
+    return status == PLAIT_EPEER ? PLAIT_OK : status;
 }
 
 /* EPEER: the worker has died since, and what it gave is lost as if it had died before. */
@@ -126,7 +127,7 @@ static plait_status take_from_all(pli_loop *loop) {
 /* What each brings. */
 typedef struct known {
     uint64_t      was_in; /* 1: before the clock */
-    int64_t       best_epoch;
+    int64_t       epochs_done, best_epoch;
     double        best_loss, validation_loss, validation_accuracy;
     pli_keep_note keep;
 } known;
@@ -151,12 +152,28 @@ static bool fits(const pli_kept *kept, uint64_t bytes) {
            !__builtin_mul_overflow(values, width_of(kept), &all) && (uint64_t)all == bytes;
 }
 
-/* Lays out what a newcomer needs: how many arrays, and these. */
-static plait_status lay_out(const pli_run *run, pli_text *out) {
+/* When each of the run's tables was zeroed: how often, and these clocks. */
+static void lay_out_zeros(const pli_run *run, pli_text *out) {
+    for (int32_t i = 0; i < run->n_made; i++) {
+        pli_text_add_bytes(out, &run->made[i]->zeros, sizeof run->made[i]->zeros);
+        pli_text_add_bytes(out, run->made[i]->zeroed, (size_t)run->made[i]->zeros * sizeof *run->made[i]->zeroed);
+    }
+}
+
+/* What the solver keeps beside its tables, or else the learner. Returns how many arrays. */
+static int64_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
     const pli_learner_more *more = run->learner->more;
-    const char              zeros[8] = { 0 };
-    pli_kept                kept[PLI_KEPT];
-    const int64_t           n = more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
+    const pli_solver_keeps *solver = &run->solver_keeps;
+    if (solver->kept != NULL) return solver->take != NULL ? solver->kept(solver->state, kept) : 0;
+    return more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
+}
+
+/* Lays out what a newcomer needs: the tables' zeroings, how many arrays, and these. */
+static plait_status lay_out(const pli_run *run, pli_text *out) {
+    const char    zeros[8] = { 0 };
+    pli_kept      kept[PLI_KEPT];
+    const int64_t n = kept_of(run, kept);
+    lay_out_zeros(run, out);
     pli_text_add_bytes(out, &n, sizeof n);
     for (int64_t i = 0; i < n; i++) {
         array head = { .rows = kept[i].rows, .cols = kept[i].cols, .bytes = bytes_of(&kept[i]) };
@@ -186,23 +203,51 @@ static bool read_array(const unsigned char **from, size_t *left, array *head, pl
     return true;
 }
 
+/* The next number of what was laid out. false: there is none. */
+static bool read_number(const unsigned char **from, size_t *left, int64_t *out) {
+    if (*left < sizeof *out) return false;
+    memcpy(out, *from, sizeof *out);
+    *from += sizeof *out;
+    *left -= sizeof *out;
+    return true;
+}
+
+static plait_status malformed(const pli_run *run) {
+    return pli_fail(run->err, PLAIT_EFORMAT, "what a worker that joins is told is malformed");
+}
+
+/* Every table counts the zeroings that this worker has missed. */
+static plait_status take_zeros(pli_run *run, const unsigned char **from, size_t *left) {
+    for (int32_t i = 0; i < run->n_made; i++) {
+        int64_t n = -1;
+        if (!read_number(from, left, &n) || n < 0 || (uint64_t)n > *left / sizeof n) return malformed(run);
+        PLI_TRY(pli_table_take_zeros(run->made[i], n, (const int64_t *)(const void *)*from));
+        *from += (size_t)n * sizeof n;
+        *left -= (size_t)n * sizeof n;
+    }
+    return PLAIT_OK;
+}
+
 /* Puts the arrays back as if they came from a checkpoint. */
-static plait_status put_back(pli_run *run, const unsigned char *from, size_t bytes) {
+static plait_status restore(pli_run *run) {
     const pli_learner_more *more = run->learner->more;
-    array                   head[PLI_KEPT];
-    pli_kept                kept[PLI_KEPT];
-    int64_t                 n = -1;
-    bool                    sound = bytes >= sizeof n;
-    size_t                  left = sound ? bytes - sizeof n : 0;
-    if (sound) memcpy(&n, from, sizeof n);
-    from += sizeof n;
-    sound = n >= 0 && n <= PLI_KEPT;
+    const pli_solver_keeps *solver = &run->solver_keeps;
+    if (solver->kept != NULL) return solver->take != NULL ? solver->take(solver->state) : PLAIT_OK;
+    return more != NULL && more->restore != NULL ? more->restore(run) : PLAIT_OK;
+}
+
+static plait_status put_back(pli_run *run, const unsigned char *from, size_t left) {
+    array    head[PLI_KEPT];
+    pli_kept kept[PLI_KEPT];
+    int64_t  n = -1;
+    PLI_TRY(take_zeros(run, &from, &left));
+    bool sound = read_number(&from, &left, &n) && n >= 0 && n <= PLI_KEPT;
     for (int64_t i = 0; sound && i < n; i++) sound = read_array(&from, &left, &head[i], &kept[i]);
-    if (!sound) return pli_fail(run->err, PLAIT_EFORMAT, "what a worker that joins is told is malformed");
-    if (n == 0 || more == NULL || more->restore == NULL) return PLAIT_OK;
+    if (!sound) return malformed(run);
+    if (n == 0) return PLAIT_OK;
     run->handed = kept;
     run->n_handed = (int32_t)n;
-    const plait_status status = more->restore(run);
+    const plait_status status = restore(run);
     run->handed = NULL;
     run->n_handed = 0;
     return status;
@@ -240,6 +285,7 @@ static plait_status meet(pli_run *run, bool came, known *all, int32_t *knower_ou
     known mine;
     memset(&mine, 0, sizeof mine);
     mine.was_in = !came;
+    mine.epochs_done = run->epochs_done;
     mine.best_epoch = run->best_epoch;
     mine.best_loss = run->best_loss;
     mine.validation_loss = run->validation_loss;
@@ -251,6 +297,7 @@ static plait_status meet(pli_run *run, bool came, known *all, int32_t *knower_ou
 }
 
 static void take(pli_run *run, const known *from) {
+    run->epochs_done = from->epochs_done;
     run->best_epoch = from->best_epoch;
     run->best_loss = from->best_loss;
     run->validation_loss = from->validation_loss;
@@ -285,17 +332,21 @@ plait_status pli_turnover_after(pli_loop *loop, bool came) {
     if (!came) PLI_TRY(take_from_all(loop));
     known *all = pli_calloc((size_t)plait_comm_workers(run->comm), sizeof *all);
     if (all == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
-    const plait_status status = hand_over(run, came, all);
+    plait_status status = hand_over(run, came, all);
     pli_free(all);
+    if (status >= 0 && loop->steps->turned != NULL) status = loop->steps->turned(run, came);
     return status;
 }
 
 plait_status pli_turnover_begin(pli_loop *loop) {
-    const pli_run *run = loop->run;
+    pli_run *run = loop->run;
     if (run->opts->slots == 0) return PLAIT_OK;
     loop->was_in = pli_calloc((size_t)plait_comm_workers(run->comm), sizeof *loop->was_in);
     if (loop->was_in == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
-    return loop->away ? PLAIT_OK : plait_comm_barrier(run->comm);
+    if (loop->away && loop->steps->left != NULL) loop->steps->left(run);
+    if (loop->away) return PLAIT_OK;
+    PLI_TRY(plait_comm_barrier(run->comm));
+    return pli_job_away(run->job) > 0 && loop->steps->turned != NULL ? loop->steps->turned(run, false) : PLAIT_OK;
 }
 
 void pli_turnover_end(pli_loop *loop) {

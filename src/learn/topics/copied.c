@@ -116,9 +116,11 @@ static plait_status take_block(pli_run *run, const pli_checkpoint_tensor *kept, 
 
 plait_status pli_lda_copies_take(pli_run *run) {
     pli_lda                     *m = pli_lda_of(run);
-    const pli_checkpoint_tensor *kept = pli_checkpoint_find(run->resume->checkpoint, KEPT_TOKENS);
+    const pli_checkpoint_tensor *kept;
     int64_t                      most;
-    if (m->token != NULL || kept == NULL) return PLAIT_OK;
+    if (m->token != NULL) return PLAIT_OK;
+    kept = pli_checkpoint_find(run->resume->checkpoint, KEPT_TOKENS);
+    if (kept == NULL) return PLAIT_OK;
     PLI_TRY(place_blocks(run, &most));
     if (kept->shape[0] != m->base[pli_dataset_blocks(run->data)] || pli_checkpoint_row_bytes(kept) != sizeof *m->base)
         return other_shape(run, KEPT_TOKENS);

@@ -45,6 +45,8 @@ plait_status pli_lda_rotate_check(pli_run *run) {
         return refuse(run, "--reduce exact", "which worker meets a word first depends on their number", "--words read");
     if (o->batch > 0)
         return refuse(run, "--batch", "a clock has all documents and a block of the words", "--word-blocks N");
+    if (o->slots > 0)
+        return refuse(run, "--workers MIN:MAX", "an epoch of so many steps is one clock of the plan", "--words read");
     if (run->balanced)
         return refuse(run, "--balance dynamic", "a step has one block of words for each worker", "--balance static");
     if (strcmp(sampler, "mh") == 0)

@@ -124,6 +124,7 @@ plait_status pli_client_take_join(pli_client *client, uint64_t now_ns, const pli
         pli_raise_clock(client->sink, client->rank, client->clock);
     pli_client_keep_events(client);
     *over_out = met[0] == PLI_GONE;
+    if (*over_out) pli_raise(client->sink, client->rank, false, PLI_EVENT_LEAVE);
     if (*over_out) return PLAIT_OK;
     client->barriers = met[0];
     client->left = false;

@@ -34,8 +34,8 @@ void pli_roster_close(pli_server *server) {
 }
 
 void pli_roster_begin_at(pli_server *server, int64_t clock) {
-    const bool begun = server->first_clock > 0 || server->applied > 0 || server->slowest > 0;
-    if (begun || clock <= 0 || server->tables > 0 || !pli_roster_counts(server)) return;
+    if (clock <= 0 || server->tables > 0 || !pli_roster_counts(server)) return;
+    if (server->first_clock > 0 || pli_replicas_prepared(server) > 0 || server->slowest > 0) return; /* it knows */
     (void)pli_server_begin_at(server, clock);
 }
 

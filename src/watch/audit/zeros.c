@@ -94,13 +94,18 @@ static void check_mirror(pli_audit *audit, audit_table *table, int32_t worker) {
     }
 }
 
-/* All workers zero in the same clocks; a worker that did not come to its end may lack the last. */
+/* Did the worker not come to the job's end? */
+static bool ends_early(const pli_audit *audit, int32_t worker) {
+    return !audit->worker[worker].done || audit->worker[worker].left;
+}
+
+/* All workers zero in the same clocks; a worker that did not come to the end, or was away then, may lack the last. */
 static void check_clocks(pli_audit *audit, audit_table *table, int32_t worker) {
     const audit_pusher *first = &table->pusher[0], *pusher = &table->pusher[worker];
     const int64_t       both = first->zeros < pusher->zeros ? first->zeros : pusher->zeros;
     int64_t             k = 0;
     while (k < both && first->zero[k].clock == pusher->zero[k].clock) k++;
-    const bool lacks = k < first->zeros ? !audit->worker[worker].done : k < pusher->zeros && !audit->worker[0].done;
+    const bool lacks = k < first->zeros ? ends_early(audit, worker) : k < pusher->zeros && ends_early(audit, 0);
     if (k == first->zeros && k == pusher->zeros) return;
     if (k == both && lacks) return;
     const int32_t             whose = k < pusher->zeros ? worker : 0;

@@ -1,0 +1,89 @@
+/* Tests that workers come and go while a run trains (--workers MIN:MAX --scale), whatever it trains: by plans that a
+ * seed draws, in half of the runs with a rank that dies at any moment, whether it is in, away, or about to come or go.
+ * Where sums are exact, the model and its losses have the bits of a run with a fixed number of workers; solvers that go
+ * on until the objective is near its least value end as near. */
+#include "learn/survive.h"
+
+enum { RUNS = 3, RUNS_FULL = 40, LEAST = 2, MOST = 4, CHANGES = 4, SCALE = 120 };
+
+/* Do workers come and go with it? docs/elastic.md says what is refused. */
+static bool is_elastic(const kind *k) {
+    static const char *const refused[] = { "gbdt", "forest", "mf" };
+    const bool whole = strcmp(k->consistency, "bsp") == 0 || strcmp(k->consistency, "bounded-delay:0") == 0;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strcmp(k->model, refused[i]) == 0) return false;
+    if (pli_is(k->optimizer, "lbfgs")) return false;
+    return whole && !(pli_is(k->optimizer, "cd") && strcmp(k->model, "hinge") != 0);
+}
+
+static plait_status refused_or_not(const kind *k, plait_data *const data[SETS], const int *stop, plait_error *err) {
+    story s = story_of(k, data, stop);
+    s.workers = MOST;
+    s.opts.slots = MOST - LEAST;
+    s.opts.dry_run = 1;
+    s.opts.trained = NULL;
+    return run(&s, err);
+}
+
+/* Between the first clock and the last one; twice so often at the beginning, where most runs are. */
+static void draw_plan(pli_random *r, int64_t clocks, char *text) {
+    const int n = 1 + (int)pli_random_below(r, CHANGES);
+    int64_t   at = 0;
+    text[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        const int64_t room = (clocks - at) / (n - i);
+        if (room < 1) break;
+        at += 1 + (int64_t)pli_random_below(r, (uint64_t)room);
+        const size_t used = strlen(text);
+        snprintf(text + used, SCALE - used, "%s%lld:%d", i > 0 ? "," : "", (long long)at,
+                 LEAST + (int)pli_random_below(r, MOST - LEAST + 1));
+    }
+}
+
+static void come_and_go(const kind *k, plait_data *const data[SETS], const int *stop, const story *whole,
+                        uint64_t seed, bool dies, int64_t *died) {
+    pli_random  r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 31, (uint64_t)(k - kinds));
+    story       s = story_of(k, data, stop);
+    plait_error err = { 0 };
+    char        scale[SCALE], what[300];
+    int32_t     all;
+    draw_plan(&r, report_of(whole, &all)->clocks, scale);
+    s.opts.slots = MOST - LEAST;
+    s.opts.scale = scale;
+    s.workers = MOST;
+    s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
+    if (dies) draw_death(&s, &r, whole);
+    else s.victim = RANKS_MAX;
+    snprintf(what, sizeof what, "seed %llu (%s): --scale %s, rank %d of %d + %d at call %lld of rank %d",
+             (unsigned long long)seed, k->name, scale, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at,
+             (int)s.killer);
+    if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+    if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+    check(&s, k, whole, what);
+    *died += atomic_load(&s.told) > 0;
+}
+
+static void test_workers_come_and_go_whatever_trains(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    int64_t          runs = runs_of(RUNS, RUNS_FULL), died = 0;
+    make_data(data);
+    for (size_t k = 0; k < KINDS; k++) {
+        plait_error err = { 0 };
+        story       whole = story_of(&kinds[k], data, &stop);
+        const plait_status status = refused_or_not(&kinds[k], data, &stop, &err);
+        if ((status == PLAIT_EREFUSED) == is_elastic(&kinds[k])) fail_msg("%s: %s", kinds[k].name, err.text);
+        if (!is_elastic(&kinds[k])) continue;
+        if (run(&whole, &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
+        for (int64_t i = 0; i < runs; i++)
+            come_and_go(&kinds[k], data, &stop, &whole, seed_of(i), seed_of(i) % 2 == 0, &died);
+    }
+    if (only_seed() == NULL && died == 0) fail_msg("no death was told");
+    free_data(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_workers_come_and_go_whatever_trains) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
