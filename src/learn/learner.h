@@ -62,8 +62,8 @@ typedef struct pli_solver_keeps {
     int32_t (*kept)(void *state, pli_kept kept_out[PLI_KEPT]);
     int32_t (*own)(void *state, pli_kept kept_out[PLI_KEPT]);
     plait_status (*restore)(void *state);
-    /** A worker that comes takes what `kept` of another one has (solve/turnover.h), by pli_resume_array. NULL: nothing of
-     *  that is of use to it. */
+    /** A worker that comes takes what `kept` of another one has (solve/turnover.h), by pli_resume_array. NULL: nothing
+     *  of that is of use to it. */
     plait_status (*take)(void *state);
 } pli_solver_keeps;
 

@@ -1,6 +1,6 @@
 /* plait_table_zero: all workers meet at a barrier, by which every update has arrived. Then each rank zeroes the copies
- * of the rows that it has, and nobody goes on before all have done so. A worker that was away meanwhile hears of it when
- * it comes (copies/roster.h). */
+ * of the rows that it has, and nobody goes on before all have done so. A worker that was away meanwhile hears of it
+ * when it comes (copies/roster.h). */
 #include "table/events.h"
 #include "table/table.h"
 

@@ -135,8 +135,8 @@ static plait_status clock_run(pli_loop *loop, int64_t epoch, int64_t clock, pli_
     return end_clock(loop, epoch, clock);
 }
 
-/* Runs one epoch from clock `first` on; PLAIT_END: the caller has asked to stop, or the worker has left (away). A worker
- * that comes learns which epoch it is in. */
+/* Runs one epoch from clock `first` on; PLAIT_END: the caller has asked to stop, or the worker has left (away). A
+ * worker that comes learns which epoch it is in. */
 static plait_status epoch_run(pli_loop *loop, int64_t *at_epoch, int64_t first) {
     pli_run *run = loop->run;
     int64_t  epoch = *at_epoch;

@@ -50,8 +50,8 @@ typedef struct pli_steps {
     plait_status (*finite)(const pli_run *run, double loss, int64_t clock);
     /** Called before the first clock, past a barrier. Collective. */
     plait_status (*told)(pli_run *run);
-    /** Workers have come or gone with the last clock (solve/turnover.h), or some are away at the beginning: called by all
-     *  who are in. came: this worker has just come. left: called by a worker that is away from now on, by itself. What
+    /** Workers have come or gone with the last clock (solve/turnover.h), or some are away at the beginning: called by
+     *  all who are in. came: this worker has just come. left: called by a worker that is away from now on, by itself. What
      *  it knows of its rows is of no use. turned: collective over those who are in. */
     plait_status (*turned)(pli_run *run, bool came);
     void (*left)(pli_run *run);

@@ -24,7 +24,8 @@ plait_status pli_own_rows_gather(pli_run *run, pli_own_rows *held);
 void         pli_own_rows_free(pli_own_rows *held);
 /** This worker is away: others have its rows. */
 void         pli_own_rows_leave(pli_own_rows *held);
-/** This worker has come, and has no rows yet: it learns how many workers have some. Collective over those who are in. */
+/** Workers have come, and have no rows yet: they learn how many workers have some. Collective over those who are
+ *  in. */
 plait_status pli_own_rows_learn(pli_run *run, bool came, pli_own_rows *held);
 /** Has a worker died since? After a collective all workers get the same answer. */
 bool         pli_own_rows_died(const pli_run *run, const pli_own_rows *held);

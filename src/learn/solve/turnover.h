@@ -22,8 +22,8 @@
  * So behind each change of the roster there is a collective of exactly those who are in, and whatever is collective
  * later finds only deaths besides. A clock in which nobody comes or goes costs nothing.
  *
- * Some solvers' workers know something of each row of theirs. Behind that collective they gather the rows that they have
- * now, as after a death (own_rows.h, pli_steps.turned). */
+ * Some solvers' workers know something of each row of theirs. Behind that collective they gather the rows that they
+ * have now, as after a death (own_rows.h, pli_steps.turned). */
 #ifndef PLI_LEARN_TURNOVER_H
 #define PLI_LEARN_TURNOVER_H
 
