@@ -51,8 +51,8 @@ typedef struct pli_steps {
     /** Called before the first clock, past a barrier. Collective. */
     plait_status (*told)(pli_run *run);
     /** Workers have come or gone with the last clock (solve/turnover.h), or some are away at the beginning: called by
-     *  all who are in. came: this worker has just come. left: called by a worker that is away from now on, by itself. What
-     *  it knows of its rows is of no use. turned: collective over those who are in. */
+     *  all who are in. came: this worker has just come. left: called by a worker that is away from now on, by itself.
+     *  What it knows of its rows is of no use. turned: collective over those who are in. */
     plait_status (*turned)(pli_run *run, bool came);
     void (*left)(pli_run *run);
     /** Called after each epoch. *end_out: stop now. Collective, so all workers stop at once. */
