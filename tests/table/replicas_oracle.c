@@ -12,6 +12,10 @@
  *             with it, and no more.
  *             In some clocks all first call a server function, which doubles what a table that applies at clocks
  *             holds by then, and all hear the same of each shard.
+ *     last    (combine last) A row holds one clock of one worker, in all columns: under bsp the last clock before c in
+ *             which anybody added to it, of the highest worker that did, dead or not. From the clock behind a death on
+ *             heirs push under their own numbers, so another of that clock's workers may win; as it may where two die in
+ *             one clock. Else it is never before what was acknowledged to the reader, nor before its last get.
  *     adam    A get in clock c has, to the bit, what every other get in c has had, also in a run of the same tables in
  *             which nobody dies. Such values are no sets: the table is opaque.
  *     filters that round
@@ -116,6 +120,66 @@ static void check_bounds(world *w, int32_t k, bool last, int h, int32_t v, uint6
     *before = seen;
 }
 
+/* --- rows that are replaced --------------------------------------------------------------------------------------- */
+
+/* The last of so many clocks in which anybody, or worker v, adds to the row; -1: there is none. */
+static int64_t last_of(const world *w, int t, int32_t v, int64_t clocks, int h) {
+    for (int64_t c = clocks - 1; c >= 0; c--)
+        for (int32_t i = 0; i < w->workers; i++)
+            if ((v < 0 || i == v) && adds(w, t, i, c, h)) return c;
+    return -1;
+}
+
+/* Does the highest of those who add to it win in the clock, whoever has pushed what? */
+static bool is_strict(const world *w, int64_t clock) {
+    int32_t died = 0;
+    for (int32_t v = 0; v < w->workers; v++) {
+        if (w->dead[v] && w->worker[v].clock < clock) return false;
+        died += w->dead[v] && w->worker[v].clock == clock;
+    }
+    return died <= 1 && !w->elastic;
+}
+
+static bool is_highest(const world *w, int t, int32_t of, int64_t clock, int h) {
+    for (int32_t v = of + 1; v < w->workers; v++)
+        if (adds(w, t, v, clock, h)) return false;
+    return true;
+}
+
+/* The least that may be seen of it: of the reader's own clocks, and at the end of everybody's. */
+static int64_t least_of(const world *w, int32_t k, bool last, int t, int h) {
+    int64_t least = -1;
+    for (int32_t v = 0; v < w->workers; v++) {
+        if (v != k && !last) continue;
+        const int64_t of = last_of(w, t, v, w->worker[v].clock, h);
+        least = of > least ? of : least;
+    }
+    return least;
+}
+
+static void check_replaced(world *w, int32_t k, bool last, int h) {
+    worker       *me = &w->worker[k];
+    const int     t = me->reads;
+    const double *row = me->values + (me->ask.by_key ? h : (int64_t)w->hot[h]) * w->workers;
+    const int64_t x = (int64_t)row[0], clock = x > 0 ? (x - 1) / 8 : -1, now = last ? CLOCKS : me->clock;
+    const int32_t of = (int32_t)((x - 1) % 8);
+    bool          good = x == 0 || (of < w->workers && adds(w, t, of, clock, h));
+    for (int32_t i = 0; i < w->workers; i++) good = good && row[i] == (double)x;
+    if (w->stale[t]) {
+        good = good && clock >= least_of(w, k, last, t, h) && clock + 1 >= (int64_t)me->seen[t][h][0];
+        me->seen[t][h][0] = (uint64_t)(clock + 1);
+    } else if (me->state == STANDING_READS && clock == now && last_of(w, t, -1, now + 1, h) == now) {
+        me->in_vain = true;
+        return;
+    } else {
+        good = good && clock == last_of(w, t, -1, now, h);
+        good = good && (x == 0 || !is_strict(w, clock) || is_highest(w, t, of, clock, h));
+    }
+    if (good) return;
+    tell_value(w, k, h, of, (uint64_t)x, (uint64_t)last_of(w, t, -1, now, h));
+    SURE(w, good);
+}
+
 /* --- filters that round ------------------------------------------------------------------------------------------- */
 
 /* What worker k's filters keep of hot row h, in column v. A filter that rounds a row rounds all its columns. */
@@ -173,6 +237,8 @@ void check_read(world *w, int32_t k, bool last) {
     if (w->opaque[me->reads]) check_opaque(w, k, clock);
     if (w->rounds[me->reads] && last) check_rounded(w, k);
     if (w->opaque[me->reads] || w->rounds[me->reads]) return;
+    for (int h = 0; w->replaces[me->reads] && h < HOT; h++) check_replaced(w, k, last, h);
+    if (w->replaces[me->reads]) return;
     for (int h = 0; h < HOT; h++)
         for (int32_t v = 0; v < w->workers; v++) {
             double   value = me->values[(me->ask.by_key ? h : (int64_t)w->hot[h]) * w->workers + v];
@@ -233,6 +299,10 @@ static bool same_rows(const pli_store *a, const pli_store *b) {
         const pli_chunk *x = &a->chunk[r >> a->shift], *y = &b->chunk[r >> b->shift];
         const int64_t    at = (r & a->mask) * row_bytes;
         if (memcmp(pli_at_const(x->values, at), pli_at_const(y->values, at), (size_t)row_bytes) != 0) return false;
+        int64_t stamps[2];
+        pli_store_copy_stamps(a, r, 1, &stamps[0]);
+        pli_store_copy_stamps(b, r, 1, &stamps[1]);
+        if (stamps[0] != stamps[1]) return false;
         for (int i = 0; spec->ruled && i < spec->rule.ops->slots; i++) {
             const void *of_x = pli_at_const(x->slot[i], at), *of_y = pli_at_const(y->slot[i], at);
             if (memcmp(of_x, of_y, (size_t)row_bytes) != 0) return false;

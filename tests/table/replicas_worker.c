@@ -110,6 +110,8 @@ static int64_t held(const world *w, int32_t k, int32_t v, int t, const uint8_t *
         if (!adds(w, t, v, me->clock, h) || holder(w, k, v, h, now) != k) continue;
         if (before != NULL && holder(w, k, v, h, before) == k) continue;
         delta[n * w->workers + v] = bits * share(w, t, h);
+        for (int32_t i = 0; w->replaces[t] && i < w->workers; i++)
+            delta[n * w->workers + i] = me->in_vain ? -1 : mark_of(v, me->clock);
         keys[n++] = w->hot[h];
     }
     return n;

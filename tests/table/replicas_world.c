@@ -58,9 +58,13 @@ static void make_table(world *w, int32_t t) {
         opts.rule.name = rule == 2 ? "sgd" : "adam";
         opts.rule.learning_rate = rule == 2 ? 1 : 0.01;
     }
+    pli_random random = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 12, (uint64_t)t);
+    w->replaces[t] = rule < 2 && strncmp(consistency, "downpour", 8) != 0 && strncmp(consistency, "vap", 3) != 0 &&
+                     pli_random_below(&random, 4) == 0;
+    if (w->replaces[t]) opts.combine = "last";
     opts.filter = w->elastic ? NULL : draw_filter(w, rule == 2, !bsp);
     w->rounds[t] = is_lossy(opts.filter);
-    opts.exact = bsp && !w->rounds[t] && pick(w, 2) == 0;
+    opts.exact = bsp && !w->rounds[t] && pick(w, 2) == 0 && !w->replaces[t];
     w->opaque[t] = rule == 3 || (w->rounds[t] && bsp);
     w->gathers_for[t] = strncmp(consistency, "downpour", 8) == 0 ? 3 : 1;
     SURE(w, pli_spec_make(t, &opts, "ps", consistency, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);

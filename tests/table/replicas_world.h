@@ -107,6 +107,7 @@ typedef struct world {
     int64_t    leaves_at;
     bool       opaque[TABLES_MAX]; /* adam, and filters that round: a value is no set */
     bool       rounds[TABLES_MAX]; /* filters that round, or keep rows back */
+    bool       replaces[TABLES_MAX]; /* combine last */
     int64_t    gathers_for[TABLES_MAX]; /* downpour's P; else 1 */
     witness    witness;
 } world;
@@ -179,7 +180,11 @@ bool   adds(const world *w, int t, int32_t v, int64_t clock, int h);
 double share(const world *w, int t, int h);
 
 /** Does a server function change the values of table t? */
-static inline bool is_called(const world *w, int32_t t) { return !w->stale[t] && !w->rounds[t]; }
+static inline bool is_called(const world *w, int32_t t) {
+    return !w->stale[t] && !w->rounds[t] && !w->replaces[t];
+}
+/** Where rows are replaced: what belongs to worker v's rows in the clock, in all columns. */
+static inline double mark_of(int32_t v, int64_t clock) { return (double)(8 * clock + v + 1); }
 /** Judges what the shards of the table that worker k has called have answered. */
 void check_call(world *w, int32_t k);
 

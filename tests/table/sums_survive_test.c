@@ -12,6 +12,11 @@
  * an update of clock c is 4^c, so that no number hides a doubled one. At the end come clocks of zeros, until nothing is
  * kept. Then what is missing is what the dead kept, to the bit: of their own updates, and of the sums of their stripes.
  *
+ * To `latest`, whose rows are replaced (combine last; not under local-sgd, nor by hosts), each item writes who it is:
+ * to a row of its own, and to row h as in counts. So in each clock all workers write row h, and the highest one's item
+ * is what is left: also in the clock in which a worker dies, if the others stand in for it. From the next one on heirs
+ * push under their own numbers.
+ *
  * With `delay` the job is under bounded-delay: a read may lack the last clocks of others, but has nothing twice. With
  * `period` it is under local-sgd, where a dead worker's part of the round that is under way may be lost. What an heir
  * adds to `model` depends on its own part of what is under way, so the bits at the end need only be the same on all.
@@ -82,6 +87,7 @@ static plait_comm *_Atomic   comms[WORKERS_MAX];
 static _Atomic uint64_t      longest_ns;
 static witness               heard; /* the event log of a run that is not of processes */
 static bool                  listening;
+static int64_t               changed[WORKERS_MAX]; /* each worker's: the first clock in which heirs hold items */
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
 
@@ -207,6 +213,62 @@ static bool may_be_seen(int32_t me, int32_t v, int64_t clock, bool again, double
     return ((due_of(v, sure > 0 ? sure : 0) & ~seen) & ~may_be_lost(v)) == 0;
 }
 
+/* --- rows that are replaced --------------------------------------------------------------------------------------- */
+
+/* Of a row that this item alone writes. */
+static uint64_t own_key(int32_t v, int i) { return key_of(i) + 1 + (uint64_t)v; }
+
+static plait_status add_latest(plait_table *table, int32_t me, int64_t clock, bool inherited) {
+    for (int32_t v = 0; table != NULL && clock < p.clocks && v < p.workers - p.spares; v++)
+        for (int i = 0; has(0, v) && i < ITEMS; i++) {
+            const uint64_t keys[2] = { key_of(i), own_key(v, i) };
+            double         mark[2 * WORKERS_MAX];
+            for (int32_t j = 0; j < 2 * p.workers; j++) mark[j] = (double)(8 * clock + v + 1);
+            if (inherited ? plait_table_inherits(table, v, (uint64_t)i) != 0
+                          : plait_table_holder(table, v, (uint64_t)i) == me)
+                PLI_TRY(plait_table_inc(table, 2, keys, mark, 0));
+        }
+    return PLAIT_OK;
+}
+
+static plait_status check_own_rows(plait_table *table, int32_t me, int64_t clock) {
+    for (int32_t v = 0; v < p.workers - p.spares; v++)
+        for (int i = 0; has(0, v) && i < ITEMS; i++) {
+            const uint64_t key = own_key(v, i);
+            double         row[WORKERS_MAX];
+            PLI_TRY(plait_table_get(table, 1, &key, row));
+            const int64_t of = row[0] > 0 ? (int64_t)(row[0] - 1) / 8 : -1;
+            if (of < clock && of >= clock - 1 - p.delay && (of < 0 || ((int64_t)row[0] - 1) % 8 == v)) continue;
+            return wrong("rank %d in clock %lld: item %d of worker %d has written last in clock %lld", me,
+                         (long long)clock, i, v, (long long)of);
+        }
+    return PLAIT_OK;
+}
+
+/* The last clock that must be seen is there, all of one item; and the highest one's, where none pushes for others. */
+static plait_status check_latest(plait_table *table, int32_t me, int64_t clock) {
+    double  values[VALUES];
+    int32_t highest = p.workers - p.spares - 1;
+    while (!has(0, highest)) highest--;
+    if (table == NULL || clock > p.clocks) return PLAIT_OK;
+    for (int32_t v = 0; v < p.workers - p.spares; v++)
+        for (int i = 0; has(0, v) && i < ITEMS; i++)
+            if (plait_table_holder(table, v, (uint64_t)i) != v && changed[me] > clock) changed[me] = clock;
+    PLI_TRY(read_all(table, values));
+    for (int i = 0; i < ITEMS; i++) {
+        const double *row = values + i * p.workers;
+        const int64_t x = (int64_t)row[0], of = (x - 1) / 8, v = (x - 1) % 8;
+        bool          good = x == 0 && clock <= p.delay;
+        if (x > 0) good = of < clock && of >= clock - 1 - p.delay && v <= highest && has(0, (int32_t)v);
+        if (x > 0 && p.delay == 0 && of < changed[me] - (p.second >= 0)) good = good && v == highest;
+        for (int32_t j = 0; j < p.workers; j++) good = good && row[j] == (double)x;
+        if (!good)
+            return wrong("rank %d in clock %lld: row %d holds what worker %lld has written in clock %lld", me,
+                         (long long)clock, i, (long long)v, (long long)of);
+    }
+    return check_own_rows(table, me, clock);
+}
+
 /* In the beginning of a clock, and when the worker begins to stand in: what it has added itself is not shown then. */
 static plait_status check_counts(plait_table *table, int32_t me, int64_t clock, bool again) {
     double values[VALUES];
@@ -328,7 +390,17 @@ static plait_status make_tables(plait_job *job, plait_table **table) {
     o.exact = p.delay == 0 && p.period == 0; /* a promise of whole clocks */
     o.rule.name = "adam";
     o.rule.learning_rate = 0.05;
-    return has(1, me) ? plait_table_create(job, &o, &table[1]) : PLAIT_OK;
+    if (has(1, me)) PLI_TRY(plait_table_create(job, &o, &table[1]));
+    plait_table_opts_init(&o);
+    changed[me] = INT64_MAX;
+    o.name = "latest";
+    o.type = PLAIT_F64;
+    o.rows = p.shape == 2 ? 0 : ROWS;
+    o.cols = p.workers;
+    o.group = group[0];
+    o.combine = "last";
+    o.filter = p.filter != NULL ? "key-cache,zstd" : NULL;
+    return p.period == 0 && !p.by_hosts && has(0, me) ? plait_table_create(job, &o, &table[2]) : PLAIT_OK;
 }
 
 static void note_clock(uint64_t took_ns) {
@@ -347,9 +419,11 @@ static plait_status work(plait_job *job, plait_table **table) {
         plait_status   status;
         bool           again = false;
         strike(me, clock, 0);
+        PLI_TRY(check_latest(table[2], me, clock));
         do {
             PLI_TRY(check_counts(table[0], me, clock, again));
             PLI_TRY(add_to_all(table, me, clock, again));
+            PLI_TRY(add_latest(table[2], me, clock, again));
             strike(me, clock, 1);
             if (again) atomic_fetch_add(&run->stood, 1);
             again = true;
@@ -369,7 +443,7 @@ static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
 
 static plait_status body(plait_comm *comm, void *unused) {
     plait_job     *job = NULL;
-    plait_table   *table[2] = { NULL };
+    plait_table   *table[3] = { NULL };
     plait_job_opts o;
     char           consistency[32];
     const bool     sim = strcmp(p.transport, "sim") == 0;

@@ -1,6 +1,10 @@
 /* combine last - a row holds what was pushed to it last: the push of the latest clock, and of two of one clock that of
  * the worker with the higher number. A push replaces the whole row. Before anything has come it holds 0.
  *
+ * With replicas others stand in for a worker that dies in a clock. What they push in its stead has its number then, not
+ * theirs; of several that died in one clock, the highest number. From the next clock on heirs push what they hold under
+ * their own.
+ *
  * What is combined here comes in that order already: a worker's own incs as it makes them, a clock's pushes by worker,
  * clock after clock. If pushes are applied as they come, the store keeps a stamp for each row and skips a push that
  * comes behind a later one (pli_store_replace). Rows that a push does not name stay as they are, so updates always go

@@ -19,6 +19,8 @@ plait_status pli_mirror_open(const pli_spec *spec, const pli_scope *scope, int32
     mirror->rank = rank;
     mirror->workers = scope->setting.workers;
     mirror->sink = sink;
+    mirror->stead = -1;
+    pli_pending_init(&mirror->stood, spec, EXTRA);
     mirror->last = &mirror->first;
     pli_pending_init(&mirror->pending, spec, EXTRA);
     pli_pending_init(&mirror->spare, spec, EXTRA);
@@ -36,6 +38,7 @@ plait_status pli_mirror_open(const pli_spec *spec, const pli_scope *scope, int32
 void pli_mirror_free_sum(pli_sum *sum, int32_t workers) {
     if (sum->values != sum->own.sum) pli_free(sum->values);
     pli_pending_destroy(&sum->own);
+    pli_pending_destroy(&sum->stood);
     pli_msg_free(&sum->list);
     for (int32_t w = 0; sum->piece != NULL && w < workers; w++) pli_msg_free(&sum->piece[w]);
     pli_free(sum->piece);
@@ -52,6 +55,7 @@ void pli_mirror_close(pli_mirror **mirror_ptr) {
     }
     pli_free(mirror->result);
     if (mirror->keeps) pli_pending_destroy(&mirror->kept);
+    pli_pending_destroy(&mirror->stood);
     for (int i = 0; i < 2; i++) pli_slab_unref(&mirror->lists[i]);
     pli_coded_close(&mirror->coded);
     pli_shard_close(&mirror->shard);
@@ -110,17 +114,22 @@ static void raise_get(const pli_mirror *mirror, int64_t clock, int64_t n, const 
 /* Is the sum's own part added to reads of the clock? A sum of the current clock was taken before its end. */
 static bool is_read_over(const pli_sum *sum, int64_t clock) { return sum->clock < clock; }
 
+static void lay_over(const pli_pending *own, double scale, int64_t n, const uint64_t *keys, int64_t first,
+                     void *values) {
+    if (keys != NULL) pli_pending_overlay(own, scale, n, keys, values);
+    else pli_pending_overlay_range(own, scale, first, n, values);
+}
+
 void pli_mirror_get(const pli_mirror *mirror, int64_t clock, int64_t n, const uint64_t *keys, int64_t first,
                      void *values) {
     const pli_store *store = &mirror->shard.store;
     if (keys != NULL) pli_store_get(store, n, keys, values);
     else pli_store_get_rows(store, first, n, values);
     for (const pli_sum *sum = mirror->first; sum != NULL && is_read_over(sum, clock); sum = sum->next) {
-        if (keys != NULL) pli_pending_overlay(&sum->own, scale_of(mirror, sum), n, keys, values);
-        else pli_pending_overlay_range(&sum->own, scale_of(mirror, sum), first, n, values);
+        lay_over(&sum->own, scale_of(mirror, sum), n, keys, first, values);
+        lay_over(&sum->stood, scale_of(mirror, sum), n, keys, first, values);
     }
-    if (keys != NULL) pli_pending_overlay(&mirror->pending, scale_of_pending(mirror), n, keys, values);
-    else pli_pending_overlay_range(&mirror->pending, scale_of_pending(mirror), first, n, values);
+    lay_over(&mirror->pending, scale_of_pending(mirror), n, keys, first, values);
     raise_get(mirror, clock, n, keys, first);
 }
 
@@ -128,7 +137,7 @@ const void *pli_mirror_read(const pli_mirror *mirror, int64_t clock, int64_t fir
     const pli_spec *spec = mirror->spec;
     bool            laid_over = !spec->ruled && mirror->pending.touched;
     for (const pli_sum *sum = mirror->first; sum != NULL && is_read_over(sum, clock); sum = sum->next)
-        laid_over |= sum->own.touched;
+        laid_over |= sum->own.touched || sum->stood.touched;
     if (spec->lazy || laid_over) return NULL;
     raise_get(mirror, clock, n, NULL, first);
     return pli_at_const(mirror->shard.store.slab->memory, first * pli_row_bytes(spec));
@@ -138,7 +147,7 @@ plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n
                               void **values_out, plait_error *err) {
     const pli_store *store = &mirror->shard.store;
     int64_t          most = store->rows + mirror->pending.set.n, n = store->rows;
-    for (const pli_sum *sum = mirror->first; sum != NULL; sum = sum->next) most += sum->own.set.n;
+    for (const pli_sum *sum = mirror->first; sum != NULL; sum = sum->next) most += sum->own.set.n + sum->stood.set.n;
     uint64_t *keys = pli_array((size_t)most, sizeof *keys);
     void     *values = pli_array((size_t)most, (size_t)pli_row_bytes(mirror->spec));
     bool      done = keys != NULL && values != NULL;
@@ -147,7 +156,8 @@ plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n
         pli_store_get_rows(store, 0, store->rows, values);
     }
     for (const pli_sum *sum = mirror->first; done && sum != NULL && is_read_over(sum, clock); sum = sum->next)
-        done = pli_pending_append(&sum->own, scale_of(mirror, sum), n, keys, values, &n);
+        done = pli_pending_append(&sum->own, scale_of(mirror, sum), n, keys, values, &n) &&
+               pli_pending_append(&sum->stood, scale_of(mirror, sum), n, keys, values, &n);
     done = done && pli_pending_append(&mirror->pending, scale_of_pending(mirror), n, keys, values, n_out);
     if (done) {
         *keys_out = keys;
@@ -297,6 +307,9 @@ plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form for
     sum->pushed = mirror->incs > 0;
     sum->to_code = form == PLI_SUM_DENSE && mirror->coded != NULL;
     sum->own = mirror->pending;
+    sum->stood = mirror->stood;
+    sum->stead = mirror->stead;
+    pli_pending_init(&mirror->stood, mirror->spec, EXTRA);
     mirror->pending = mirror->spare;
     pli_pending_init(&mirror->spare, mirror->spec, EXTRA);
     if (sum->pushed) {

@@ -34,6 +34,8 @@ typedef struct pli_sum {
     int64_t        clock;
     pli_sum_form   form;
     pli_pending    own;   /* this worker's part                                                       */
+    pli_pending    stood; /* where rows are replaced: what it has added in dead ones' stead ...       */
+    int32_t        stead; /* ... the highest of which has this number                                 */
     bool           pushed; /* the worker has a part in it                                             */
     uint64_t       incs;   /* how many incs are in the own part                                       */
     bool           flies;  /* its own part is added to reads until it is applied                      */
@@ -73,6 +75,8 @@ typedef struct pli_mirror {
     bool            keeps;          /* with it: one was put back, and this is ... */
     pli_pending     kept;           /* ... the worker's part so far, which reads do not show */
     uint64_t        kept_incs;
+    pli_pending     stood;          /* of which this, where rows are replaced, is of dead ones; ... */
+    int32_t         stead;          /* ... the highest of their numbers; -1: it stands in for none in this clock */
     void           *result;         /* memory for a sum, ... */
     size_t          result_bytes;   /* ... and how much */
 } pli_mirror;
@@ -143,6 +147,9 @@ plait_status pli_mirror_made(pli_mirror *mirror, plait_error *err);
  *  ENOMEM. */
 plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err);
 
+/** What comes until the next take is in dead ones' stead, the highest of whom has this number. If rows are replaced it
+ *  has that one's turn among the pushes of the clock (combine/last.c). */
+void pli_mirror_stand_in(pli_mirror *mirror, int32_t highest);
 /** No sum is taken yet: what is pending is kept, as if a sum of it had been put back. */
 void         pli_mirror_set_aside(pli_mirror *mirror);
 

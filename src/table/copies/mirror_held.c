@@ -26,6 +26,7 @@ plait_status pli_mirror_made(pli_mirror *mirror, plait_error *err) {
     pli_sum *sum = pli_mirror_newest(mirror);
     if (sum->made) return PLAIT_OK;
     sum->made = true;
+    mirror->stead = -1;
     if (mirror->coded != NULL) pli_coded_settle(mirror->coded);
     if (sum->pushed) pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_PUSH, mirror->spec->id, sum->clock);
     if (pli_sum_is_gathered(sum->form)) return mirror->coded != NULL ? pli_mirror_decode(mirror, sum, err) : PLAIT_OK;
@@ -52,13 +53,19 @@ plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err) {
     unlink_newest(mirror);
     mirror->keeps = true;
     mirror->kept = sum->own;
+    mirror->stood = sum->stood;
     mirror->kept_incs = sum->incs;
     mirror->pushes -= sum->pushed;
     mirror->taken = sum->clock;
     if (sum->values == sum->own.sum) sum->values = NULL;
     pli_pending_init(&sum->own, mirror->spec, PLI_SUM_EXTRA);
+    pli_pending_init(&sum->stood, mirror->spec, PLI_SUM_EXTRA);
     pli_mirror_free_sum(sum, mirror->workers);
     return status;
+}
+
+void pli_mirror_stand_in(pli_mirror *mirror, int32_t highest) {
+    if (highest > mirror->stead) mirror->stead = highest;
 }
 
 void pli_mirror_set_aside(pli_mirror *mirror) {
@@ -70,13 +77,14 @@ void pli_mirror_set_aside(pli_mirror *mirror) {
     pli_pending_init(&mirror->spare, mirror->spec, PLI_SUM_EXTRA);
 }
 
-/* What has come since becomes part of what was put back, and all of it is pending. */
+/* What has come since becomes part of what was put back, and all of it is pending. Where rows are replaced it stays
+ * apart: its turn among the clock's pushes is another. */
 plait_status pli_mirror_join(pli_mirror *mirror, plait_error *err) {
     pli_pending *more = &mirror->pending;
     const bool   keyed = mirror->spec->keyed;
     if (more->touched)
-        PLI_TRY(pli_pending_merge(&mirror->kept, keyed ? more->set.n : more->high - more->low,
-                                  keyed ? more->set.keys : NULL, more->low,
+        PLI_TRY(pli_pending_merge(mirror->spec->combine->replaces ? &mirror->stood : &mirror->kept,
+                                  keyed ? more->set.n : more->high - more->low, keyed ? more->set.keys : NULL, more->low,
                                   keyed || more->sum == NULL
                                       ? more->sum
                                       : pli_at(more->sum, more->low * pli_sum_row_bytes(mirror->spec)),

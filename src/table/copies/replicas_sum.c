@@ -316,7 +316,7 @@ bool pli_replicas_redo(pli_server *server, pli_msg *msg, pli_out *out) {
 
 void pli_replicas_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
     pli_replicas *c = server->replicas;
-    int32_t     worker = msg->head.src, workers = server->layout.workers;
+    int32_t     worker = msg->head.src, workers = server->layout.workers, highest = 0;
     uint64_t    n = msg->head.body_bytes / sizeof(uint32_t);
     uint32_t    id;
     if (c == NULL || n * sizeof id != msg->head.body_bytes) {
@@ -330,9 +330,11 @@ void pli_replicas_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, 
             return;
         }
         c->views[(int64_t)worker * workers + id] = 1;
+        highest = (int32_t)id > highest ? (int32_t)id : highest;
         if (!c->dead[id] && server->clocks[id] != PLAIT_LEFT) pli_server_lose(server, now_ns, (int32_t)id);
     }
     if (msg->head.clock >= pli_replicas_prepared(server)) c->ended[worker] = msg->head.seq;
+    for (pli_waiting_push *push = c->redo[workers + worker]; push != NULL; push = push->next) push->stead = highest;
     link_at_end(&c->redo[worker], c->redo[workers + worker]);
     c->redo[workers + worker] = NULL;
     pli_same_viewed(server, worker, msg->head.clock, out);

@@ -475,11 +475,6 @@ static const pli_pair_rule rules[] = {
       .what = "aggregation by host with combine {combine} is",
       .why = "a host's push would not say whose value came last",
       .remedy = "nearest is no aggregation" },
-    { .on = PLI_ON(REPLICAS),
-      .of = PLI_OF(REPLACES),
-      .what = "{replicas} replicas with combine {combine} are",
-      .why = "who stands in for a dead worker pushes under a number of its own, so another worker would win ties",
-      .remedy = "nearest is combine max" },
 
     /* --- tables that come late, or go ----------------------------------------------------------------------------- */
     { .of = PLI_OF(LATE),

@@ -91,6 +91,7 @@ typedef struct pli_waiting_push {
     struct pli_waiting_push *next;
     pli_msg                 *msg;
     int32_t                  n, at; /* at: where the next search among the parts begins */
+    int32_t                  stead; /* the highest of the dead workers in whose stead it was made (replicas.h) */
     pli_decoded_part         part[]; /* [n], those that are not dropped */
 } pli_waiting_push;
 
@@ -232,9 +233,9 @@ void pli_server_forget_from(pli_peer *peer, int64_t clock);
 /** Decodes and checks all parts of a message into server->decoded, once for all that follows. Errors: EFORMAT,
  *  ENOMEM. */
 plait_status pli_server_decode(pli_server *server, const pli_msg *msg, plait_error *err);
-/** The pushes of a clock to a table that its queue holds: of every worker one (untouched where there is none); where
- *  workers have redone a dead one's, those behind. parts: [workers], then as many as there are messages in redo; whose
- *  (may be NULL): the worker of each. */
+/** The pushes of a clock to a table that its queue holds: of every worker one (untouched where there is none). Where
+ *  workers have redone a dead one's, those come behind all; or, if rows are replaced, in the place of the dead one's.
+ *  parts: [workers], and as many more as there are messages in redo; whose (may be NULL): the worker of each. */
 int32_t pli_server_parts_of(const pli_server *server, pli_waiting_push *const *redo, pli_server_table *table,
                             int64_t clock, pli_push_part *parts, int32_t *whose);
 plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err);

@@ -146,18 +146,31 @@ static pli_push_part part_for(const pli_server *server, pli_waiting_push *queue,
     return part;
 }
 
-int32_t pli_server_parts_of(const pli_server *server, pli_waiting_push *const *redo, pli_server_table *table,
-                            int64_t clock, pli_push_part *parts, int32_t *whose) {
-    int32_t workers = server->layout.workers, n = workers;
-    for (int32_t w = 0; whose != NULL && w < workers; w++) whose[w] = w;
-    for (int32_t w = 0; w < workers; w++) parts[w] = part_for(server, server->peer[w].queue, table, clock);
-    for (int32_t w = 0; redo != NULL && w < workers; w++)
+/* Adds what workers have redone (redo NULL: nothing) in that one's stead; stead -1: in anybody's. Returns how many
+ * parts there are. */
+static int32_t add_redone(const pli_server *server, pli_waiting_push *const *redo, pli_server_table *table, int64_t clock,
+                          int32_t stead, int32_t n, pli_push_part *parts, int32_t *whose) {
+    for (int32_t w = 0; redo != NULL && w < server->layout.workers; w++)
         for (pli_waiting_push *push = redo[w]; push != NULL; push = push->next) {
-            if (push->msg->head.clock != clock || !find_part(server, push, table, &parts[n])) continue;
+            if (push->msg->head.clock != clock || (stead >= 0 && push->stead != stead)) continue;
+            if (!find_part(server, push, table, &parts[n])) continue;
             if (whose != NULL) whose[n] = w;
             n++;
         }
     return n;
+}
+
+int32_t pli_server_parts_of(const pli_server *server, pli_waiting_push *const *redo, pli_server_table *table,
+                            int64_t clock, pli_push_part *parts, int32_t *whose) {
+    const int32_t workers = server->layout.workers;
+    const bool    by_number = table->shard.spec.combine->replaces;
+    int32_t       n = 0;
+    for (int32_t w = 0; w < workers; w++) {
+        if (whose != NULL) whose[n] = w;
+        parts[n++] = part_for(server, server->peer[w].queue, table, clock);
+        if (by_number) n = add_redone(server, redo, table, clock, w, n, parts, whose);
+    }
+    return by_number ? n : add_redone(server, redo, table, clock, -1, n, parts, whose);
 }
 
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {

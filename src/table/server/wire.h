@@ -201,8 +201,9 @@ typedef struct pli_wire_state {
 } pli_wire_state;
 
 enum {
-    PLI_SLICE_LAST = 1,   /* all of the table's rows are there */
-    PLI_SLICE_PENALTY = 2 /* the rows' penalty factors follow  */
+    PLI_SLICE_LAST = 1,    /* all of the table's rows are there */
+    PLI_SLICE_PENALTY = 2, /* the rows' penalty factors follow  */
+    PLI_SLICE_STAMPS = 4   /* int64_t [n], the rows' stamps (store.h), stand in front of the arrays */
 };
 typedef struct pli_wire_slice {
     uint32_t table, flags;

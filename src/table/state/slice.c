@@ -20,25 +20,31 @@ int64_t         pli_slice_size(void) { return SLICE_BYTES; }
 static uint64_t slots_at_a_time(void) { return SLOTS; }
 #endif
 
-/* Bytes of a row in each array of a slice, the penalty factors in the place of keys. */
-static int64_t row_bytes_of(const pli_store *store, int32_t array, bool penalty) {
+/* Bytes of a row in each array of a slice with these flags, the penalty factors in the place of keys. */
+static int64_t row_bytes_of(const pli_store *store, int32_t array, uint32_t flags) {
     if (array < PLI_STATE_KEYS) return pli_state_row_bytes(store->spec, array);
-    return penalty ? pli_row_bytes(store->spec) : 0;
+    return flags & PLI_SLICE_PENALTY ? pli_row_bytes(store->spec) : 0;
 }
 
-static int64_t all_bytes_of_row(const pli_store *store, bool penalty) {
-    int64_t bytes = store->first < 0 ? (int64_t)sizeof(uint64_t) : 0;
-    for (int32_t a = PLI_STATE_VALUES; a <= PLI_STATE_KEYS; a++) bytes += row_bytes_of(store, a, penalty);
+/* Bytes of a row's key and stamp, in front of the arrays. */
+static int64_t bytes_in_front(const pli_store *store, uint32_t flags) {
+    return (store->first < 0 ? (int64_t)sizeof(uint64_t) : 0) +
+           (flags & PLI_SLICE_STAMPS ? (int64_t)sizeof(int64_t) : 0);
+}
+
+static int64_t all_bytes_of_row(const pli_store *store, uint32_t flags) {
+    int64_t bytes = bytes_in_front(store, flags);
+    for (int32_t a = PLI_STATE_VALUES; a <= PLI_STATE_KEYS; a++) bytes += row_bytes_of(store, a, flags);
     return bytes;
 }
 
-static uint64_t array_bytes(const pli_store *store, int32_t array, bool penalty, int64_t n) {
-    return pli_pad8((uint64_t)(n * row_bytes_of(store, array, penalty)));
+static uint64_t array_bytes(const pli_store *store, int32_t array, uint32_t flags, int64_t n) {
+    return pli_pad8((uint64_t)(n * row_bytes_of(store, array, flags)));
 }
 
-static uint64_t bytes_of(const pli_store *store, bool penalty, int64_t n) {
-    uint64_t bytes = store->first < 0 ? (uint64_t)n * sizeof(uint64_t) : 0;
-    for (int32_t a = PLI_STATE_VALUES; a <= PLI_STATE_KEYS; a++) bytes += array_bytes(store, a, penalty, n);
+static uint64_t bytes_of(const pli_store *store, uint32_t flags, int64_t n) {
+    uint64_t bytes = (uint64_t)(n * bytes_in_front(store, flags));
+    for (int32_t a = PLI_STATE_VALUES; a <= PLI_STATE_KEYS; a++) bytes += array_bytes(store, a, flags, n);
     return bytes;
 }
 
@@ -78,22 +84,27 @@ static bool find_keys(pli_slices *s, const pli_store *store, bool *ready_out) {
     return true;
 }
 
+static uint32_t flags_of_next(const pli_slices *s, const pli_store *store) {
+    return (store->penalty != NULL ? PLI_SLICE_PENALTY : 0) |
+           (pli_store_has_stamps(store, s->sent, store->rows - s->sent) ? PLI_SLICE_STAMPS : 0);
+}
+
 static int64_t rows_of_next(const pli_slices *s, const pli_store *store) {
     const int64_t rest = (store->first < 0 && s->known > s->sent ? s->known : store->rows) - s->sent;
-    const int64_t each = pli_slice_size() / all_bytes_of_row(store, store->penalty != NULL);
+    const int64_t each = pli_slice_size() / all_bytes_of_row(store, flags_of_next(s, store));
     return rest < each ? rest : rest < 1 ? 0 : each < 1 ? 1 : each;
 }
 
 pli_msg *pli_slices_next(pli_slices *slices, const pli_shard *shard) {
     const pli_store *store = &shard->store;
-    const bool       penalty = store->penalty != NULL;
+    const uint32_t   flags = flags_of_next(slices, store);
     bool             ready;
     if (!find_keys(slices, store, &ready)) return NULL;
     const int64_t  n = ready ? rows_of_next(slices, store) : 0;
     const bool     last = ready && slices->sent + n == store->rows;
     pli_wire_slice slice = { .table = (uint32_t)shard->spec.id, .first = slices->sent, .n = n, .rows = store->rows };
-    slice.flags = (last ? PLI_SLICE_LAST : 0) | (penalty ? PLI_SLICE_PENALTY : 0);
-    pli_msg *msg = pli_msg_new(sizeof slice + bytes_of(store, penalty, n));
+    slice.flags = (last ? PLI_SLICE_LAST : 0) | flags;
+    pli_msg *msg = pli_msg_new(sizeof slice + bytes_of(store, flags, n));
     if (msg == NULL) return NULL;
     unsigned char *at = pli_msg_body(msg);
     memcpy(at, &slice, sizeof slice);
@@ -102,8 +113,12 @@ pli_msg *pli_slices_next(pli_slices *slices, const pli_shard *shard) {
         memcpy(at, slices->keys + (slices->sent - slices->found), (size_t)n * sizeof *slices->keys);
         at += n * (int64_t)sizeof *slices->keys;
     }
+    if (flags & PLI_SLICE_STAMPS) {
+        pli_store_copy_stamps(store, slices->sent, n, (int64_t *)at);
+        at += n * (int64_t)sizeof(int64_t);
+    }
     for (int32_t a = PLI_STATE_VALUES; a <= PLI_STATE_KEYS; a++) {
-        const uint64_t bytes = array_bytes(store, a, penalty, n);
+        const uint64_t bytes = array_bytes(store, a, flags, n);
         if (bytes == 0) continue;
         memset(at + bytes - 8, 0, 8); /* what it is padded with */
         if (a < PLI_STATE_KEYS) pli_snap_copy(store, a, slices->sent, n, at);
@@ -131,12 +146,13 @@ static plait_status no_memory(const pli_shard *shard, plait_error *err) {
 static bool is_sound(const pli_store *store, const pli_wire_slice *slice, uint64_t bytes) {
     const bool    penalty = (slice->flags & PLI_SLICE_PENALTY) != 0;
     const bool    last = (slice->flags & PLI_SLICE_LAST) != 0, sparse = store->first < 0;
-    const int64_t most = (int64_t)(bytes / (uint64_t)all_bytes_of_row(store, penalty));
+    const int64_t most = (int64_t)(bytes / (uint64_t)all_bytes_of_row(store, slice->flags));
     if (!pli_store_lacks_rows(store) || slice->first != store->here || slice->n < 0 || slice->n > most) return false;
     if (penalty && sparse) return false;
+    if ((slice->flags & PLI_SLICE_STAMPS) && !store->spec->combine->replaces) return false;
     if (!sparse && (slice->n > store->rows - slice->first || last != (slice->first + slice->n == store->rows)))
         return false;
-    return bytes == bytes_of(store, penalty, slice->n);
+    return bytes == bytes_of(store, slice->flags, slice->n);
 }
 
 /* Adds the keys of a sparse shard, which are all new. */
@@ -174,9 +190,13 @@ plait_status pli_slice_take(pli_shard *shard, const pli_msg *msg, plait_error *e
         at += slice.n * (int64_t)sizeof(uint64_t);
     }
     if (!pli_store_own(store)) return no_memory(shard, err);
+    if (slice.flags & PLI_SLICE_STAMPS) {
+        if (!pli_store_put_stamps(store, slice.first, slice.n, (const int64_t *)at)) return no_memory(shard, err);
+        at += slice.n * (int64_t)sizeof(int64_t);
+    }
     store->here += slice.n;
     for (int32_t a = PLI_STATE_VALUES; a < PLI_STATE_KEYS; a++) {
-        const uint64_t bytes = array_bytes(store, a, penalty, slice.n);
+        const uint64_t bytes = array_bytes(store, a, slice.flags, slice.n);
         if (bytes > 0) pli_snap_put(store, a, slice.first, slice.n, NULL, at);
         at += bytes;
     }

@@ -3,8 +3,9 @@
  *
  * Rows go from the first to the last, by the shard's own numbers, so the two sides know by one number which of them are
  * there. All arrays of a row go together: a row is there with all that an update of it needs, or not at all. The body
- * is a pli_wire_slice; of a sparse table the keys [n]; of each array that the table has (snap.h) the rows [n], padded
- * to 8; the penalty factors [n, cols], padded likewise.
+ * is a pli_wire_slice; of a sparse table the keys [n]; where pushes that came by themselves have replaced rows, the
+ * rows' stamps [n] (store.h); of each array that the table has (snap.h) the rows [n], padded to 8; the penalty factors
+ * [n, cols], padded likewise.
  *
  * A sparse shard finds its keys by scanning its map, which takes too long for one slice. So it looks through a part of
  * the map at a time, and a slice without rows goes meanwhile. */

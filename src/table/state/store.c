@@ -271,6 +271,8 @@ bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const p
     return true;
 }
 
+/* --- rows that are replaced ------------------------------------------------------------------------------ */
+
 /* The stamps of a chunk's rows; NULL: out of memory. */
 static int64_t *stamps_of(const pli_store *store, pli_chunk *chunk) {
     const int64_t rows = store->first >= 0 ? store->rows : store->mask + 1;
@@ -302,6 +304,30 @@ bool pli_store_replace(pli_store *store, int64_t n, const uint64_t *keys, int64_
     }
     return true;
 }
+
+bool pli_store_has_stamps(const pli_store *store, int64_t first, int64_t n) {
+    for (int64_t row = first; row < first + n; row = ((row >> store->shift) + 1) << store->shift)
+        if (store->chunk[row >> store->shift].stamp != NULL) return true;
+    return false;
+}
+
+void pli_store_copy_stamps(const pli_store *store, int64_t first, int64_t n, int64_t *stamps) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t *of = store->chunk[(first + i) >> store->shift].stamp;
+        stamps[i] = of == NULL ? 0 : of[(first + i) & store->mask];
+    }
+}
+
+bool pli_store_put_stamps(pli_store *store, int64_t first, int64_t n, const int64_t *stamps) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t *of = stamps_of(store, &store->chunk[(first + i) >> store->shift]);
+        if (of == NULL) return false;
+        of[(first + i) & store->mask] = stamps[i];
+    }
+    return true;
+}
+
+/* --- ranges ---------------------------------------------------------------------------------------------- */
 
 void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const plait_step *step,
                              const void *delta) {

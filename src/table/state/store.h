@@ -106,6 +106,11 @@ bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const p
 /** Replaces the rows of keys [n], which do not repeat, except rows with a later stamp. Dense: the store must own its
  *  slab. false: out of memory. */
 bool pli_store_replace(pli_store *store, int64_t n, const uint64_t *keys, int64_t stamp, const void *rows);
+/** Has any of the rows first .. first + n - 1 (the store's own numbers) a stamp? Copies theirs to stamps [n], 0 where
+ *  there is none; puts such a copy back (false: out of memory). */
+bool pli_store_has_stamps(const pli_store *store, int64_t first, int64_t n);
+void pli_store_copy_stamps(const pli_store *store, int64_t first, int64_t n, int64_t *stamps);
+bool pli_store_put_stamps(pli_store *store, int64_t first, int64_t n, const int64_t *stamps);
 /** Adds to rows [n] (the store's own numbers) of an additive table's dense store, which must own its slab. */
 void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta);
 /** Adds, or applies the rule, to the rows first .. first + n - 1 of a dense store, which must own its slab. */

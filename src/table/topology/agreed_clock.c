@@ -117,8 +117,13 @@ static plait_status set_aside(const plait_job *job) {
 
 static void begin_standing_in(plait_job *job) {
     pli_client *client = &job->client;
+    int32_t     highest = 0;
     client->ending = true;
     memcpy(client->next, pli_agreed_run_next(job->agreed), (size_t)job->layout.workers);
+    for (int32_t w = 0; w < job->layout.workers; w++)
+        if (client->next[w] && !client->replaced[w]) highest = w;
+    for (int64_t t = 0; t < job->tables; t++)
+        if (mirror_at(job, t) != NULL) pli_mirror_stand_in(mirror_at(job, t), highest);
     pli_raise(client->sink, client->rank, false, PLI_EVENT_STAND);
 }
 

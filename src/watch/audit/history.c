@@ -63,15 +63,37 @@ static void applied_again(pli_audit *audit, audit_table *table, const audit_hold
                         audit_seconds(audit, event->time_ns), (long long)shard->n);
 }
 
-/* If rows are replaced and whole clocks are applied, the pushes of a clock must come in the order of workers. */
+/* The number by which a push has its turn in its clock: the worker's; of what it made in dead ones' stead the highest
+ * of theirs. */
+static int32_t number_of(const pli_audit *audit, const audit_table *table, const audit_holder *shard, int32_t worker,
+                         const audit_part *part) {
+    const audit_worker *w = &audit->worker[worker];
+    int32_t             highest = -1;
+    int64_t             i = 0;
+    if (!push_of(table, worker, part)->stands || shard->of == NULL) return worker;
+    while (i < w->views && (w->view[i].server != shard->of->home || w->view[i].seq < part->seq)) i++;
+    for (const int64_t first = i; i < w->views; i++) {
+        const struct audit_view *view = &w->view[i];
+        if (view->server == shard->of->home && view->seq == w->view[first].seq && view->whom > highest)
+            highest = view->whom;
+    }
+    return highest < 0 ? worker : highest;
+}
+
+/* If rows are replaced and whole clocks are applied, the pushes of a clock must come in the order of workers. Several
+ * may have been made in one's stead. */
 static void check_turn(pli_audit *audit, audit_table *table, const audit_holder *shard, const pli_event *event,
                        const audit_part *part) {
     if (!table->replaces || !table->promise.exact || shard->n < 2) return;
     const audit_apply *before = &shard->apply[shard->n - 2];
     if (before->part < 0) return;
-    const int64_t clock = push_of(table, event->peer, part)->clock;
-    const int64_t other = push_of(table, before->worker, &shard->sender[before->worker]->part[before->part])->clock;
-    if (other < clock || (other == clock && before->worker < event->peer)) return;
+    const audit_part *last = &shard->sender[before->worker]->part[before->part];
+    const int64_t     clock = push_of(table, event->peer, part)->clock;
+    const int64_t     other = push_of(table, before->worker, last)->clock;
+    const int32_t     number = number_of(audit, table, shard, event->peer, part);
+    const int32_t     below = number_of(audit, table, shard, before->worker, last);
+    if (other < clock || (other == clock && (below < number || (below == number && before->worker != event->peer))))
+        return;
     char                name[256];
     pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
     v.rule = "the last counts";
@@ -277,6 +299,13 @@ static void check_parts(pli_audit *audit, audit_table *table, const audit_holder
                     audit_seconds(audit, pusher->push[i].time_ns), shard->shard);
 }
 
+/* May the part be applied before one that was sent earlier? In a dead one's stead it has that one's turn. */
+static bool may_overtake(const audit_table *table, int32_t worker, const audit_part *part, const audit_part *earlier) {
+    const audit_push *push = push_of(table, worker, part);
+    return table->repeats ||
+           (table->replaces && push->stands && push->clock == push_of(table, worker, earlier)->clock);
+}
+
 static void check_sender(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker) {
     audit_sender     *sender = shard->sender[worker];
     const audit_part *last = NULL;
@@ -289,7 +318,7 @@ static void check_sender(pli_audit *audit, audit_table *table, audit_holder *sha
         if (part->at == PART_LOST) never_applied(audit, table, shard, worker, part, i < applied);
         if (part->at <= 0) continue;
         audit_check_counted(audit, table, shard, worker, part);
-        if (last != NULL && part->at < last->at && !table->repeats) {
+        if (last != NULL && part->at < last->at && !may_overtake(table, worker, part, last)) {
             char                name[256];
             uint64_t            time_ns = shard->apply[part->at - 1].time_ns;
             pli_audit_violation v = violation_of(table, worker, part, time_ns);
