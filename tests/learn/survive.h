@@ -423,7 +423,7 @@ static plait_data *ratings(void) {
     return data;
 }
 
-static void make_data(plait_data *data[SETS]) {
+static inline void make_data(plait_data *data[SETS]) {
     data[0] = points(ROWS, 6, 2, 5);
     data[1] = by_key();
     data[WORDS] = words();
@@ -431,7 +431,7 @@ static void make_data(plait_data *data[SETS]) {
     data[RATINGS] = ratings();
 }
 
-static void free_data(plait_data *data[SETS]) {
+static inline void free_data(plait_data *data[SETS]) {
     for (int i = 0; i < SETS; i++) plait_data_destroy(&data[i]);
 }
 
@@ -500,7 +500,7 @@ static const plait_report *report_of(const story *s, int32_t *ended) {
 /* Figures that a model does not have are NaN in both. */
 static bool differ(double a, double b, double by) { return !(isnan(a) && isnan(b)) && !(fabs(a - b) <= by); }
 
-static void check(const story *s, const kind *k, const story *whole, const char *seed) {
+static inline void check(const story *s, const kind *k, const story *whole, const char *seed) {
     int32_t             ended, all;
     const plait_report *r = report_of(s, &ended), *want = report_of(whole, &all);
     const bool     second = (s->second_at > 0 || s->second_clocks > 0) && s->second < s->workers;

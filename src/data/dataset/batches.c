@@ -5,6 +5,7 @@
 #include "data/dataset/batches.h"
 
 #include "data/cache/cache.h"
+#include "data/dataset/stream.h"
 
 #include <string.h>
 
@@ -125,8 +126,9 @@ plait_status pli_batches_part(pli_batches *s, int32_t block, int64_t epoch, int6
                               plait_error *err) {
     const pli_dataset *d = s->dataset;
     PLI_TRY(check_clock(s, epoch, clock, err));
-    if (s->ops != &loaded_ops || block < 0 || block >= d->blocks)
-        return pli_fail(err, PLAIT_EINVAL, "block %d of %d, or of a stream", block, d->blocks);
+    if (block < 0 || block >= d->blocks || (s->stream != NULL && (s->stream->live || epoch > 0)))
+        return pli_fail(err, PLAIT_EINVAL, "block %d of %d, or of a stream that is over", block, d->blocks);
+    if (s->stream != NULL) return pli_stream_block_part(s, block, clock, part_out, err);
     enter_epoch(s, epoch);
     const bool shuffles = !pli_batches_are_in_order(s);
     if (block >= d->first && block < d->first + d->own) {
@@ -144,6 +146,7 @@ plait_status pli_batches_part(pli_batches *s, int32_t block, int64_t epoch, int6
 }
 
 void pli_batches_drop(pli_batches *s, int32_t block) {
+    if (s->stream != NULL) pli_stream_drop_guest(s->stream, block);
     if (s->guest != NULL) free_guest(&s->guest[block]);
 }
 

@@ -75,9 +75,9 @@ static void pass_marked(const pli_dataset *d, int64_t rows, pli_spot *spot) {
 }
 
 /* Moves the spot behind row `end` of its block. */
-static plait_status pass_rows(const pli_dataset *d, int32_t own, int64_t end, pli_spot *spot, plait_error *err) {
+static plait_status pass_rows(const pli_dataset *d, int32_t block, int64_t end, pli_spot *spot, plait_error *err) {
     while (spot->row < end) {
-        if (spot->segment >= pli_segments_of(d, d->first + own).to) return changed(&d->sources->source[0], err);
+        if (spot->segment >= pli_segments_of(d, block).to) return changed(&d->sources->source[0], err);
         const pli_segment *segment = &d->segment[spot->segment];
         pass_marked(d, end - spot->row, spot);
         int64_t took = end - spot->row;
@@ -103,15 +103,17 @@ static plait_status parse_between(const pli_batches *s, const pli_spot *from, co
 }
 
 /* Replaces the contents of the slot by the rows between two spots of a block. */
-static plait_status parse_rows(const pli_batches *s, int32_t own, pli_spot from, const pli_spot *to, pli_slot *slot,
+static plait_status parse_rows(const pli_batches *s, int32_t block, pli_spot from, const pli_spot *to, pli_slot *slot,
                                plait_error *err) {
     const pli_dataset *d = s->dataset;
+    const bool         own = block >= d->first && block < d->first + d->own;
     pli_rows          *rows = &slot->rows;
     pli_rows_clear(rows);
     if (!pli_rows_reserve_rows(rows, 1) || !pli_rows_reserve(rows, 1))
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a batch");
-    rows->b.number = d->first + own;
-    rows->b.first_row = d->rows[own].b.first_row + from.row;
+    rows->b.number = block;
+    rows->b.first_row = from.row + (own ? d->rows[block - d->first].b.first_row
+                                        : pli_first_row_of(d, block, d->schema->segment_rows));
     if (from.row == to->row) return PLAIT_OK;
     for (; from.segment < to->segment; from = start_of(d, from.segment + 1, 0)) {
         const pli_spot end = { .at = d->segment[from.segment].to,
@@ -125,13 +127,13 @@ static plait_status parse_rows(const pli_batches *s, int32_t own, pli_spot from,
     return PLAIT_OK;
 }
 
-/* Replaces the contents of the slot by the block's next rows, up to its row `end`. */
-static plait_status take_rows(pli_batches *s, int32_t own, int64_t end, pli_slot *slot, plait_error *err) {
-    pli_cursor    *cursor = &s->stream->cursor[own];
-    const pli_spot from = cursor->now;
-    pli_spot       to = from;
-    PLI_TRY(pass_rows(s->dataset, own, end, &to, err));
-    PLI_TRY(parse_rows(s, own, from, &to, slot, err));
+plait_status pli_stream_take(const pli_batches *s, int32_t block, int64_t from, int64_t end, pli_cursor *cursor,
+                             pli_slot *slot, plait_error *err) {
+    pli_spot begin = cursor->now, to;
+    PLI_TRY(pass_rows(s->dataset, block, from, &begin, err));
+    to = begin;
+    PLI_TRY(pass_rows(s->dataset, block, end, &to, err));
+    PLI_TRY(parse_rows(s, block, begin, &to, slot, err));
     cursor->now = to;
     drop_behind(s->dataset, cursor);
     return PLAIT_OK;
@@ -172,7 +174,7 @@ plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_
         return pli_fail(err, PLAIT_EINVAL, "part %d, thread %d of a stream", part, thread);
     if (clock >= s->clocks) return PLAIT_END;
     PLI_TRY(next_rows(s, part, clock, &from, &to, err));
-    PLI_TRY(take_rows(s, part, to, &stream->slot[thread], err));
+    PLI_TRY(pli_stream_take(s, s->dataset->first + part, from, to, &stream->cursor[part], &stream->slot[thread], err));
     *part_out = (pli_part){ .block = &stream->slot[thread].rows.b, .rows = to - from };
     return clock == s->clocks - 1 ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
 }
@@ -201,7 +203,8 @@ static plait_status cut_block(pli_batches *s, int32_t own, int64_t end, int64_t 
         pli_piece    *piece = &stream->piece[stream->pieces];
         const int64_t left = end - cursor->now.row;
         *piece = (pli_piece){ .own = own, .from = cursor->now, .to = cursor->now };
-        PLI_TRY(pass_rows(s->dataset, own, cursor->now.row + (left < piece_rows ? left : piece_rows), &piece->to, err));
+        PLI_TRY(pass_rows(s->dataset, s->dataset->first + own,
+                          cursor->now.row + (left < piece_rows ? left : piece_rows), &piece->to, err));
         cursor->now = piece->to;
         stream->pieces++;
     }
@@ -237,7 +240,7 @@ plait_status pli_stream_piece(pli_batches *s, int64_t clock, int32_t piece, int3
     if (piece < 0 || piece >= stream->pieces || slot < 0 || slot >= stream->slots)
         return pli_fail(err, PLAIT_EINVAL, "piece %d, slot %d of a stream", (int)piece, (int)slot);
     const pli_piece *p = &stream->piece[piece];
-    PLI_TRY(parse_rows(s, p->own, p->from, &p->to, &stream->slot[slot], err));
+    PLI_TRY(parse_rows(s, s->dataset->first + p->own, p->from, &p->to, &stream->slot[slot], err));
     *part_out = (pli_part){ .block = &stream->slot[slot].rows.b, .rows = p->to.row - p->from.row };
     return clock == s->clocks - 1 ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
 }
@@ -245,13 +248,14 @@ plait_status pli_stream_piece(pli_batches *s, int64_t clock, int32_t piece, int3
 /* --- some clocks at once ---------------------------------------------------------------------------------------- */
 
 static void take_group(void *user, int64_t i, int32_t thread) {
-    pli_batches *s = user;
-    pli_stream  *stream = s->stream;
-    int64_t      end = pli_batches_share(s, s->dataset->first + i, stream->cursor[i].rows,
-                                         stream->first_clock + stream->clocks);
+    pli_batches  *s = user;
+    pli_stream   *stream = s->stream;
+    const int32_t block = s->dataset->first + (int32_t)i;
+    const int64_t n = stream->cursor[i].rows, from = pli_batches_share(s, block, n, stream->first_clock),
+                  end = pli_batches_share(s, block, n, stream->first_clock + stream->clocks);
     (void)thread;
-    if (s->turn != NULL && end == stream->cursor[i].now.row) pli_rows_free(&stream->held[i].rows); /* not its turn */
-    stream->status[i] = take_rows(s, (int32_t)i, end, &stream->held[i], &stream->error[i]);
+    if (s->turn != NULL && end == from) pli_rows_free(&stream->held[i].rows); /* not its turn */
+    stream->status[i] = pli_stream_take(s, block, from, end, &stream->cursor[i], &stream->held[i], &stream->error[i]);
 }
 
 static plait_status next_group(pli_batches *s, int64_t clock, plait_error *err) {
@@ -268,27 +272,44 @@ static plait_status next_group(pli_batches *s, int64_t clock, plait_error *err) 
     return clock + stream->clocks == s->clocks ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
 }
 
-static plait_status get_streamed(pli_batches *s, int64_t epoch, int64_t clock, pli_batch *batch_out, plait_error *err) {
-    pli_stream *stream = s->stream;
-    if (epoch > 0 || clock >= s->clocks) return PLAIT_END;
-    int64_t next = stream->first_clock + stream->clocks;
-    if (clock < stream->first_clock || clock > next)
+/* The part of an own block in a clock that is at hand. */
+static pli_part held_part(const pli_batches *s, int32_t i, int64_t clock) {
+    const pli_stream *stream = s->stream;
+    const int64_t     n = stream->cursor[i].rows, block = s->dataset->first + i;
+    const int64_t     base = pli_batches_share(s, block, n, stream->first_clock);
+    const int64_t     from = pli_batches_share(s, block, n, clock), to = pli_batches_share(s, block, n, clock + 1);
+    return (pli_part){ .block = &stream->held[i].rows.b, .first = from - base, .rows = to - from };
+}
+
+/* Has the clock at hand; skips: clocks may be left out. */
+static plait_status hold_clock(pli_batches *s, int64_t clock, bool skips, plait_error *err) {
+    const pli_stream *stream = s->stream;
+    const int64_t     next = stream->first_clock + stream->clocks;
+    if (clock < stream->first_clock || (clock > next && !skips))
         return pli_fail(err, PLAIT_EINVAL, "clock %lld of a stream out of order", (long long)clock);
-    if (clock == next) PLI_TRY(next_group(s, clock, err));
+    return clock < next ? PLAIT_OK : next_group(s, clock, err);
+}
+
+static plait_status get_streamed(pli_batches *s, int64_t epoch, int64_t clock, pli_batch *batch_out, plait_error *err) {
+    if (epoch > 0 || clock >= s->clocks) return PLAIT_END;
+    PLI_TRY(hold_clock(s, clock, false, err));
     *batch_out = (pli_batch){ .part = s->part, .parts = s->dataset->own };
     for (int32_t i = 0; i < s->dataset->own; i++) {
-        int64_t n = stream->cursor[i].rows, block = s->dataset->first + i;
-        int64_t base = pli_batches_share(s, block, n, stream->first_clock);
-        int64_t from = pli_batches_share(s, block, n, clock), to = pli_batches_share(s, block, n, clock + 1);
-        s->part[i] = (pli_part){ .block = &stream->held[i].rows.b, .first = from - base, .rows = to - from };
-        batch_out->rows += to - from;
+        s->part[i] = held_part(s, i, clock);
+        batch_out->rows += s->part[i].rows;
     }
+    return PLAIT_OK;
+}
+
+plait_status pli_stream_own_part(pli_batches *s, int32_t own, int64_t clock, pli_part *part_out, plait_error *err) {
+    PLI_TRY(hold_clock(s, clock, true, err));
+    *part_out = held_part(s, own, clock);
     return PLAIT_OK;
 }
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
-static void free_slot(pli_slot *slot) {
+void pli_stream_free_slot(pli_slot *slot) {
     pli_rows_free(&slot->rows);
     pli_found_free(&slot->found);
     pli_table_free_sums(&slot->sums);
@@ -315,8 +336,10 @@ void pli_stream_destroy(pli_batches *s) {
     pli_stream *stream = s->stream;
     if (stream == NULL) return;
     if (stream->live) pli_live_rewind(&s->dataset->sources->source[0]);
-    for (int32_t i = 0; stream->held != NULL && i < s->dataset->own; i++) free_slot(&stream->held[i]);
-    for (int32_t i = 0; stream->slot != NULL && i < stream->slots; i++) free_slot(&stream->slot[i]);
+    for (int32_t i = 0; stream->held != NULL && i < s->dataset->own; i++) pli_stream_free_slot(&stream->held[i]);
+    for (int32_t i = 0; stream->slot != NULL && i < stream->slots; i++) pli_stream_free_slot(&stream->slot[i]);
+    for (int32_t b = 0; stream->guest != NULL && b < s->dataset->blocks; b++) pli_stream_drop_guest(stream, b);
+    pli_free(stream->guest);
     pli_free(stream->cursor);
     pli_free(stream->source_row);
     pli_free(stream->held);
@@ -346,6 +369,13 @@ bool pli_stream_allocate(pli_batches *s, pli_pool *pool) {
            stream->slot != NULL && stream->error != NULL && stream->status != NULL;
 }
 
+pli_cursor pli_stream_cursor(const pli_dataset *d, int32_t block) {
+    const pli_run_of_segments own = pli_segments_of(d, block);
+    pli_cursor                cursor = { .now = start_of(d, own.from, 0), .dropped = start_of(d, own.from, 0) };
+    for (int64_t k = own.from; k < own.to; k++) cursor.rows += d->schema->segment_rows[k];
+    return cursor;
+}
+
 static void place_cursors(pli_batches *s) {
     pli_dataset *d = s->dataset;
     pli_stream  *stream = s->stream;
@@ -355,11 +385,8 @@ static void place_cursors(pli_batches *s) {
             stream->source_row[i] = stream->source_row[i - 1] + d->schema->segment_rows[i - 1];
     for (int32_t i = 0; i < d->own; i++) {
         const pli_run_of_segments own = pli_segments_of(d, d->first + i);
-        stream->cursor[i].now = stream->cursor[i].dropped = start_of(d, own.from, 0);
-        for (int64_t k = own.from; k < own.to; k++) {
-            stream->cursor[i].rows += d->schema->segment_rows[k];
-            bytes += d->segment[k].to - d->segment[k].from;
-        }
+        stream->cursor[i] = pli_stream_cursor(d, d->first + i);
+        for (int64_t k = own.from; k < own.to; k++) bytes += d->segment[k].to - d->segment[k].from;
     }
     double clock_bytes = (double)bytes / (double)s->clocks; /* bytes of the own text in a clock */
     stream->group = clock_bytes > 0 ? (int64_t)(GROUP_BYTES / clock_bytes) : 1;

@@ -104,12 +104,34 @@ typedef struct file_order {
 } file_order;
 
 /* How a stream is read. */
-enum way { BY_CLOCK, BY_PART, BY_PIECE };
+enum way { BY_CLOCK, BY_PART, BY_PIECE, BY_HEIR };
 enum { MOST = 5 }; /* pieces of a clock, beside one a block */
 
 static int by_number(const void *a, const void *b) {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
+}
+
+/* Who reads a block in a clock, of so many workers: blocks fall to another worker now and then, some to a third, and in
+ * the end all of them are their owners' again. */
+static int32_t reader_of(int32_t block, int32_t owner, int64_t clock, int32_t workers) {
+    const int64_t moved = clock < 12 || clock >= 70 ? 0 : clock / 12 - (block % 3 == 0);
+    return (int32_t)((owner + moved) % workers);
+}
+
+/* The prints of a clock's rows, by whoever reads each block. */
+static int64_t clock_by_heirs(int32_t workers, pli_dataset *const *d, pli_batches *const *s, int64_t clock,
+                              uint64_t *print) {
+    int64_t n = 0;
+    for (int32_t b = 0; b < pli_dataset_blocks(d[0]); b++) {
+        pli_part    part;
+        plait_error err;
+        const int32_t reader = reader_of(b, pli_dataset_home(d[0], b), clock, workers);
+        for (int again = 0; again < 2; again++)
+            if (pli_batches_part(s[reader], b, 0, clock, &part, &err) < 0) fail_msg("%s", err.text);
+        for (int64_t k = 0; k < part.rows; k++) print[n++] = row_print(part.block, part.first + k);
+    }
+    return n;
 }
 
 /* The prints of all rows in order of clock, block and row; in the files' order their numbers, sorted in each clock. */
@@ -134,7 +156,8 @@ static void prints(int32_t workers, int32_t threads, bool load, enum way way, fi
     }
     for (int64_t clock = 0; clock < clocks; clock++) {
         const int64_t begin = n;
-        for (int32_t w = 0; w < workers; w++) {
+        if (way == BY_HEIR) n += clock_by_heirs(workers, d, s, clock, print + n);
+        for (int32_t w = 0; way != BY_HEIR && w < workers; w++) {
             pli_batch batch = { NULL, pli_dataset_own_blocks(d[w]), 0 };
             if (way == BY_CLOCK) assert_int_equal(pli_batches_get(s[w], 0, clock, &batch, &err), PLAIT_OK);
             if (way == BY_PIECE) {
@@ -162,7 +185,7 @@ static void prints(int32_t workers, int32_t threads, bool load, enum way way, fi
     }
     assert_int_equal(n, ROWS);
     pli_batch over;
-    if (!load) assert_int_equal(pli_batches_get(s[0], 0, clocks, &over, &err), PLAIT_END);
+    if (!load && way != BY_HEIR) assert_int_equal(pli_batches_get(s[0], 0, clocks, &over, &err), PLAIT_END);
     for (int32_t w = 0; w < workers; w++) {
         pli_batches_destroy(&s[w]);
         pli_dataset_destroy(&d[w]);
@@ -175,7 +198,7 @@ static void test_stream_is_what_loading_gives(void **state) {
         int32_t workers, threads;
         enum way way;
     } ways[] = { { 1, 1, BY_CLOCK }, { 1, 3, BY_CLOCK }, { 1, 2, BY_PART }, { 2, 1, BY_CLOCK },
-                 { 4, 2, BY_PART },  { 1, 2, BY_PIECE }, { 4, 2, BY_PIECE } };
+                 { 4, 2, BY_PART },  { 1, 2, BY_PIECE }, { 4, 2, BY_PIECE }, { 4, 2, BY_HEIR }, { 3, 1, BY_HEIR } };
     uint64_t *loaded = calloc(ROWS, sizeof *loaded), *streamed = calloc(ROWS, sizeof *streamed);
     (void)state;
     prints(1, 1, true, BY_CLOCK, (file_order){ 0, 0 }, loaded);
@@ -236,6 +259,9 @@ static void test_order_is_checked(void **state) {
     agree_all(d, 1, false, false, NULL);
     assert_int_equal(pli_batches_stream(d[0], BATCH, NULL, &s, &err), PLAIT_OK);
     assert_int_equal(pli_stream_part(s, 3, 0, 0, &part, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_batches_part(s, 0, 1, 0, &part, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_batches_part(s, 0, 0, 3, &part, &err), PLAIT_OK);
+    assert_int_equal(pli_batches_part(s, 0, 0, 2, &part, &err), PLAIT_EINVAL);
     assert_int_equal(pli_batches_get(s, 0, ROWS, &batch, &err), PLAIT_END);
     pli_batches_destroy(&s);
     pli_dataset_destroy(&d[0]);

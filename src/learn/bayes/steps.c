@@ -131,7 +131,7 @@ static plait_status push(pli_run *run) {
 typedef struct tallying {
     pli_run        *run;
     const pli_part *part; /* NULL: a stream's, parsed by the thread that tallies them */
-    int64_t         parts, clock;
+    int64_t         first, parts, clock; /* parts first .. first + parts - 1 */
     bool            by_thread;
     int64_t         parsed; /* entries of a stream's rows, counted where simulated hosts are charged for them */
 } tallying;
@@ -153,7 +153,7 @@ static void tally_some(void *user, int64_t i, int32_t thread) {
     pli_tally      *tally = &b->slot[t->by_thread ? thread : i];
     const int64_t   runs = t->by_thread ? t->parts : b->slots;
     for (int64_t p = t->parts * i / runs; p < t->parts * (i + 1) / runs && tally->error.code >= 0; p++)
-        if (tally_part(t, tally, p, thread) < 0) return;
+        if (tally_part(t, tally, t->first + p, thread) < 0) return;
 }
 
 static plait_status add_up(pli_run *run) {
@@ -182,12 +182,13 @@ static plait_status tally_batch(tallying *t, pli_sums *sums_out) {
 }
 
 /* Under --reduce exact sums of real numbers are those of blocks, each pushed by itself. */
-static plait_status step_apart(const tallying *all, pli_sums *sums_out) {
+static plait_status step_apart(tallying *all, pli_sums *sums_out) {
     for (int64_t p = 0; p < all->parts; p++) {
-        tallying one = { .run = all->run, .part = &all->part[p], .parts = 1 };
+        tallying one = { .run = all->run, .part = all->part, .first = p, .parts = 1, .clock = all->clock };
         pli_sums sums;
-        if (one.part->rows == 0) continue;
         PLI_TRY(tally_batch(&one, &sums));
+        all->parsed += one.parsed;
+        if (sums.rows == 0) continue;
         PLI_TRY(push(all->run));
         pli_sums_add(sums_out, &sums);
     }

@@ -12,7 +12,6 @@ enum { SMALL_BYTES = 16 << 20 };
 bool pli_run_streams(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     int64_t                 bytes = 0;
-    if (o->replicas > 1 && (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0) return false; /* others may read again */
     const bool once = o->epochs == 1 || (o->epochs == 0 && (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0);
     const bool passes = run->solver != NULL && run->solver->passes; /* over the same rows, be it once */
     if (!once || o->data == NULL || passes || run->fraction > 0) return false;

@@ -10,6 +10,9 @@
  *   in sums of all  the list of the collectives, the same on all workers (comm/carried.h). A sum that lacks a worker's
  *                   part is made again, over the blocks as they lie then: pli_run_again.
  *
+ * A stream (--epochs 1) is read once, but each block has a cursor: the heir reads the dead worker's blocks from the
+ * clock on in which they fall to it (data/dataset/stream_guest.c).
+ *
  * Spares (plait_train_opts.spares) are workers without blocks. The blocks of the dead fall to them first: while a spare
  * lives, nobody else gets more to do.
  *

@@ -8,6 +8,11 @@
 #include "learn/solve/turnover.h"
 #include "table/table.h"
 
+/* Does the step itself parse the rows of a stream? With replicas it may get the rest of a dead worker's blocks, too. */
+static bool step_parses(const pli_loop *loop) {
+    return loop->steps->parses && loop->run->stream && loop->heir.part == NULL;
+}
+
 /* --- a clock ------------------------------------------------------------------------------------------------- */
 
 /* Prepares the batch of a clock, before the clock begins; inherited: the batch of the workers that died in it. */
@@ -31,7 +36,7 @@ static plait_status step(pli_loop *loop, int64_t epoch, int64_t clock, pli_sums 
     const pli_batch *batch = &loop->batch;
     *sums_out = (pli_sums){ 0 };
     loop->total = (pli_total){ 0 };
-    if (steps->parses && run->stream) return steps->step(run, NULL, clock, sums_out);
+    if (step_parses(loop)) return steps->step(run, NULL, clock, sums_out);
     if (!loop->fetched) PLI_TRY(fetch(loop, epoch, clock, false));
     loop->fetched = false;
     if (batch->rows == 0 && pli_run_stages(run) == 1 && !run->rotates)
@@ -274,6 +279,7 @@ static plait_status begin_batches(pli_loop *loop) {
         PLI_TRY(run->live ? pli_batches_live(run->data, run->opts->stop, run->pool, &loop->batches, run->err)
                           : pli_batches_stream(run->data, run->batch, run->pool, &loop->batches, run->err));
         run->clocks = pli_batches_clocks(loop->batches);
+        if (run->opts->replicas > 1) PLI_TRY(pli_heir_begin(&loop->heir, run, loop->batches));
         return order_batches(loop);
     }
     const bool shuffles = (run->epochs > 1 || !run->in_order) && (run->ways & PLAIT_LEARNER_PASSES) == 0;
@@ -308,7 +314,7 @@ static void end(pli_loop *loop) {
 /* Passes over the rows of a clock that the run before has trained on; shows: the learner sees them. */
 static plait_status skip_clock(pli_loop *loop, int64_t clock, bool shows) {
     pli_run *run = loop->run;
-    if (!loop->steps->parses || !run->stream) {
+    if (!step_parses(loop)) {
         PLI_TRY(pli_batches_get(loop->batches, 0, clock, &loop->batch, run->err));
         return shows ? loop->steps->skipped(run, &loop->batch) : PLAIT_OK;
     }
@@ -321,11 +327,12 @@ static plait_status skip_clock(pli_loop *loop, int64_t clock, bool shows) {
     return PLAIT_OK;
 }
 
-/* A stream is read from its beginning. Loaded rows need no passing over, unless the learner wants to see them. */
+/* A stream is read from its beginning, unless each block's part is asked for by itself. Loaded rows need no passing
+ * over, unless the learner wants to see them. */
 static plait_status skip(pli_loop *loop) {
     const pli_run *run = loop->run;
     const bool     shows = is_in_first_epoch(run) && run->lanes > 0 && loop->steps->skipped != NULL;
-    if (run->resume == NULL || !(run->stream || shows)) return PLAIT_OK;
+    if (run->resume == NULL || !((run->stream && loop->heir.part == NULL) || shows)) return PLAIT_OK;
     for (int64_t clock = 0; clock < run->resume->epoch_clock; clock++) PLI_TRY(skip_clock(loop, clock, shows));
     return PLAIT_OK;
 }
@@ -336,8 +343,8 @@ static plait_status begin(pli_loop *loop) {
     run->leaps = loop->steps->leaves_out && !run->exact && pli_run_stages(run) == 1 && run->opts->replicas <= 1 &&
                  pli_job_may_leap(run->job);
     loop->sums_need_all = run->opts->replicas > 1 || pli_run_stages(run) > 1 || some_sum_needs_all(run);
-    loop->overlaps = !run->balanced && !(loop->steps->parses && run->stream) && pli_job_overlaps(run->job);
     PLI_TRY(begin_batches(loop));
+    loop->overlaps = !run->balanced && !step_parses(loop) && pli_job_overlaps(run->job);
     PLI_TRY(pli_keep_begin(run));
     PLI_TRY(pli_resume_tables(run));
     PLI_TRY(skip(loop));
