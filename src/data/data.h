@@ -314,10 +314,10 @@ plait_status pli_stream_slots(pli_batches *stream, int32_t slots, plait_error *e
 plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out,
                              plait_error *err);
 /** One clock's part of any block of the data set, own or not. Over loaded blocks another worker's block is fetched when
- *  it is first asked for, and kept until it is dropped (own blocks stay). The part is valid until then, and until another
- *  epoch of the block is asked for. Of a stream it is valid until another clock of the block is asked for; clocks of an
- *  own block come in order, though some may be left out; another worker's block is read from its beginning up to the
- *  clock, and on from there. Not of a live pipe. */
+ *  it is first asked for, and kept until it is dropped (own blocks stay). The part is valid until then, and until
+ *  another epoch of the block is asked for. Of a stream it is valid until another clock of the block is asked for;
+ *  clocks of an own block come in order, though some may be left out; another worker's block is read from its beginning
+ *  up to the clock, and on from there. Not of a live pipe. */
 plait_status pli_batches_part(pli_batches *batches, int32_t block, int64_t epoch, int64_t clock, pli_part *part_out,
                               plait_error *err);
 void         pli_batches_drop(pli_batches *batches, int32_t block);

@@ -106,7 +106,8 @@ static void begin(const kind *k, const char *topology, story *whole) {
 
 static void draw_second(story *s, pli_random *r) {
     if (s->servers > 0 || s->workers - s->opts.spares < 3 || pli_random_below(r, 2) == 0) return;
-    if (strcmp(s->opts.topology, "allreduce") != 0 && s->victim < s->workers - s->opts.spares) return; /* it has shards */
+    const bool has_shards = strcmp(s->opts.topology, "allreduce") != 0 && s->victim < s->workers - s->opts.spares;
+    if (has_shards) return;
     do s->second = (int32_t)pli_random_below(r, (uint64_t)s->workers);
     while (s->second == s->victim || s->second == s->killer);
     s->second_at = s->at + 1 + (int64_t)pli_random_below(r, 12);

@@ -14,8 +14,8 @@
  *             holds by then, and all hear the same of each shard.
  *     last    (combine last) A row holds one clock of one worker, in all columns: under bsp the last clock before c in
  *             which anybody added to it, of the highest worker that did, dead or not. From the clock behind a death on
- *             heirs push under their own numbers, so another of that clock's workers may win; as it may where two die in
- *             one clock. Else it is never before what was acknowledged to the reader, nor before its last get.
+ *             heirs push under their own numbers, so another of that clock's workers may win; as it may where two die
+ *             in one clock. Else it is never before what was acknowledged to the reader, nor before its last get.
  *     adam    A get in clock c has, to the bit, what every other get in c has had, also in a run of the same tables in
  *             which nobody dies. Such values are no sets: the table is opaque.
  *     filters that round

@@ -69,8 +69,8 @@ void   pli_stream_destroy(pli_batches *s);
 void   pli_stream_free_slot(pli_slot *slot);
 /** Where a block begins, with its number of rows. */
 pli_cursor   pli_stream_cursor(const pli_dataset *d, int32_t block);
-/** Replaces the contents of the slot by the block's rows from `from` up to its row `end`, behind the cursor, which moves
- *  there. Rows before `from` are passed over. Errors: EFORMAT, ENOMEM. */
+/** Replaces the contents of the slot by the block's rows from `from` up to its row `end`, behind the cursor, which
+ *  moves there. Rows before `from` are passed over. Errors: EFORMAT, ENOMEM. */
 plait_status pli_stream_take(const pli_batches *s, int32_t block, int64_t from, int64_t end, pli_cursor *cursor,
                              pli_slot *slot, plait_error *err);
 /** pli_batches_part of an own block: its clocks come in order, but some may be left out. */

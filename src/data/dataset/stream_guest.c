@@ -1,5 +1,5 @@
-/* Blocks of a stream that another worker owns. When that one has died, its heirs read the rest of its blocks: each has a
- * cursor of its own in the text, which passes over the rows of earlier clocks (by newlines, without parsing them) and
+/* Blocks of a stream that another worker owns. When that one has died, its heirs read the rest of its blocks: each has
+ * a cursor of its own in the text, which passes over the rows of earlier clocks (by newlines, without parsing them) and
  * stops behind those of the clock that is asked for. A block may fall to this worker in the middle of a clock, and may
  * leave it again when workers come and go; its next part is then of a later clock, or, if the reader is behind that
  * already, is looked for from the block's beginning. */

@@ -20,7 +20,8 @@
 
 /* A learner's side of the loop. All but begin and step may be NULL. */
 typedef struct pli_steps {
-    bool parses; /* without replicas the step parses a stream's rows itself, by pli_stream_part; its batch is NULL then */
+    bool parses; /* the step parses a stream's rows itself, by pli_stream_part; its batch is then NULL. Not with
+                  * replicas */
     bool asks;   /* epoch asks whether anybody was told to stop, since some epochs end with sums of all: nobody stops by
                   * itself elsewhere */
     bool leaves_out; /* a worker that is slow for long may leave out clocks, with their rows (consistency asp) */

@@ -148,8 +148,8 @@ static pli_push_part part_for(const pli_server *server, pli_waiting_push *queue,
 
 /* Adds what workers have redone (redo NULL: nothing) in that one's stead; stead -1: in anybody's. Returns how many
  * parts there are. */
-static int32_t add_redone(const pli_server *server, pli_waiting_push *const *redo, pli_server_table *table, int64_t clock,
-                          int32_t stead, int32_t n, pli_push_part *parts, int32_t *whose) {
+static int32_t add_redone(const pli_server *server, pli_waiting_push *const *redo, pli_server_table *table,
+                          int64_t clock, int32_t stead, int32_t n, pli_push_part *parts, int32_t *whose) {
     for (int32_t w = 0; redo != NULL && w < server->layout.workers; w++)
         for (pli_waiting_push *push = redo[w]; push != NULL; push = push->next) {
             if (push->msg->head.clock != clock || (stead >= 0 && push->stead != stead)) continue;
