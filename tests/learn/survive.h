@@ -287,6 +287,7 @@ typedef struct own {
     double                l2;     /* of one that solves; 0: it has l1 instead */
     bool                  revotes; /* a death costs a clock */
     int64_t               sampled; /* classes that a net draws */
+    bool        aged;    /* steps by staleness */
 } own;
 
 static const own few_leaves = { .set = { { "leaves", "8" } }, .n = 1 },
@@ -303,7 +304,7 @@ static const own few_leaves = { .set = { { "leaves", "8" } }, .n = 1 },
                  solved = { .solves = true }, by_all_rows = { .solves = true, .l2 = 0.01 },
                  rotating_words = { .set = { { "words", "rotate" }, { "components", "4" } }, .n = 2 },
                  few_factors = { .set = { { "components", "4" } }, .n = 1 },
-                 drawn = { .three = true, .sampled = 2 };
+                 drawn = { .three = true, .sampled = 2 }, aged = { .aged = true };
 
 static const kind kinds[] = {
     { "dense", "logistic", "bsp", "adagrad", NULL, true, false, false, NULL, NULL },
@@ -362,6 +363,7 @@ static const kind kinds[] = {
       "key-cache,key-delta,zstd" },
     { "lbfgs, few weights", "logistic", "bsp", "lbfgs", NULL, false, false, true, &by_all_rows, NULL },
     { "lbfgs of a net", "mlp", "bsp", "lbfgs", NULL, true, false, true, NULL, NULL },
+    { "steps by staleness", "logistic", "ssp:2", "adagrad", NULL, false, false, false, &aged, NULL },
 };
 enum { WORDS = 2, THREE, RATINGS, SETS }; /* sets of data: words, three classes, ratings; how many */
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -444,6 +446,7 @@ static story story_of(const kind *k, plait_data *const data[SETS], const int *st
                                                   : k->keyed;
     s.opts.memory = s.opts.test_memory = data[set];
     if (k->own != NULL) s.opts.settings = k->own->set, s.opts.n_settings = k->own->n, s.opts.sampled = k->own->sampled;
+    s.opts.staleness_aware = k->own != NULL && k->own->aged;
     s.opts.model = k->model;
     s.opts.layers = strcmp(k->model, "mlp") == 0 ? "8" : NULL;
     s.opts.topology = "ps";

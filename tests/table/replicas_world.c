@@ -62,6 +62,13 @@ static void make_table(world *w, int32_t t) {
     w->replaces[t] = rule < 2 && strncmp(consistency, "downpour", 8) != 0 && strncmp(consistency, "vap", 3) != 0 &&
                      pli_random_below(&random, 4) == 0;
     if (w->replaces[t]) opts.combine = "last";
+    w->ages[t] = !bsp && strncmp(consistency, "essp", 4) != 0 && strncmp(consistency, "downpour", 8) != 0 &&
+                 strcmp(consistency, "async") != 0 && !w->replaces[t] && pli_random_below(&random, 4) == 0;
+    if (w->ages[t]) {
+        opts.rule.name = "sgd";
+        opts.rule.learning_rate = 1;
+        opts.rule.staleness_aware = 1;
+    }
     opts.filter = w->elastic ? NULL : draw_filter(w, rule == 2, !bsp);
     w->rounds[t] = is_lossy(opts.filter);
     opts.exact = bsp && !w->rounds[t] && pick(w, 2) == 0 && !w->replaces[t];

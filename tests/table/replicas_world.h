@@ -108,6 +108,7 @@ typedef struct world {
     bool       opaque[TABLES_MAX]; /* adam, and filters that round: a value is no set */
     bool       rounds[TABLES_MAX]; /* filters that round, or keep rows back */
     bool       replaces[TABLES_MAX]; /* combine last */
+    bool       ages[TABLES_MAX];     /* steps are divided by how stale a push is: a value is no set */
     int64_t    gathers_for[TABLES_MAX]; /* downpour's P; else 1 */
     witness    witness;
 } world;

@@ -350,23 +350,20 @@ static plait_status expect(plait_job *job, plait_status status, plait_status cod
     return PLAIT_EMISMATCH;
 }
 
-static plait_status create_one(plait_job *job, int staleness_aware, plait_table **table_out) {
+static plait_status create_one(plait_job *job, plait_table **table_out) {
     plait_table_opts o;
     plait_table_opts_init(&o);
     o.name = "w";
     o.type = PLAIT_F64;
-    o.rule.name = staleness_aware ? "sgd" : NULL;
-    o.rule.staleness_aware = staleness_aware;
     return plait_table_create(job, &o, table_out);
 }
 
-/* A rule that asks how stale a push is; leaving. The job goes on. */
+/* Leaving. The job goes on. */
 static plait_status be_choosy(story *s, plait_job *job) {
     plait_table   *table;
     const uint64_t key = 3;
     double         value = 1;
-    PLI_TRY(expect(job, create_one(job, 1, &table), PLAIT_EREFUSED, "a rule that does not use staleness"));
-    PLI_TRY(create_one(job, 0, &table));
+    PLI_TRY(create_one(job, &table));
     PLI_TRY(expect(job, plait_job_leave(job), PLAIT_EREFUSED, "plait_job_leave with 2 replicas"));
     PLI_TRY(plait_table_inc(table, 1, &key, &value, 0));
     PLI_TRY(plait_job_clock(job));
@@ -387,7 +384,7 @@ static plait_status stand_in_alone(story *s, plait_job *job) {
     plait_table   *table;
     const uint64_t key = 3;
     double         value = 1;
-    PLI_TRY(create_one(job, 0, &table));
+    PLI_TRY(create_one(job, &table));
     PLI_TRY(plait_job_barrier(job));
     if (plait_comm_rank(plait_job_comm(job)) == s->victim) return plait_job_barrier(job); /* nobody comes to it */
     strike(s, job, 0, 0);

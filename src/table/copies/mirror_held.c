@@ -84,7 +84,8 @@ plait_status pli_mirror_join(pli_mirror *mirror, plait_error *err) {
     const bool   keyed = mirror->spec->keyed;
     if (more->touched)
         PLI_TRY(pli_pending_merge(mirror->spec->combine->replaces ? &mirror->stood : &mirror->kept,
-                                  keyed ? more->set.n : more->high - more->low, keyed ? more->set.keys : NULL, more->low,
+                                  keyed ? more->set.n : more->high - more->low, keyed ? more->set.keys : NULL,
+                                  more->low,
                                   keyed || more->sum == NULL
                                       ? more->sum
                                       : pli_at(more->sum, more->low * pli_sum_row_bytes(mirror->spec)),

@@ -225,6 +225,10 @@ static pli_msg *logged(const pli_msg *msg) {
 
 void pli_replicas_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
     if (server->replicas == NULL || !server->replicas->serves || out->error.code < 0) return;
+    pli_msg *ages = NULL;
+    const bool good = msg->head.kind == PLI_SNAP || pli_server_ages_of_push(server, msg, &ages);
+    if (ages != NULL || !good) pli_replicas_append(server, now_ns, ages, pli_entry_of(-1, 0), out);
+    if (!good) return;
     pli_entry *entry = pli_entry_of(msg->head.src, msg->head.seq);
     if (entry != NULL) entry->waits = msg->head.kind == PLI_CLOCK && pli_server_has_clocks(server);
     pli_replicas_append(server, now_ns, logged(msg), entry, out);

@@ -13,6 +13,8 @@
  *   PUSH, CLOCK tables that apply at once: as the worker has sent it. If the server has tables of both kinds, all of
  *               it, with the parts that wait for the clock's end; these wait in both replicas, until the SUM. The end
  *               of a clock is in the log then, and so never sent again; but it is not safe before the SUM is
+ *   AGES        before a push to a table whose rule asks how stale it is: what of the others the worker had fetched by
+ *               then. Gets are not in the log, so the other replica could not tell
  *   MET         a barrier was complete, and with it what is prepared; with what workers brought to it (GATHER, by which
  *               collectives go: comm/carried.h)
  *   CALL        all have called a server function that updates tables, and it has run (replicas_calls.c): what it does

@@ -69,6 +69,7 @@ static void take_rows(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
 /* Takes an entry of the log into a replica that has begun. */
 static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_replicas *c = server->replicas;
+    plait_error   why = { 0 };
     switch (msg->head.kind) {
     case PLI_SUM_ENTRY:
         if (!pli_replicas_take_sum(server, msg, false, out)) break;
@@ -83,6 +84,10 @@ static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out)
         c->gathered = msg;
         return;
     case PLI_CALL: pli_replicas_take_call(server, msg, out); break;
+    case PLI_AGES:
+        if (pli_server_take_ages(server, msg, false, &why) < 0)
+            pli_out_fail(out, why.code, "log of rank %d: %s", msg->head.src, why.text);
+        break;
     case PLI_END:
         c->over = true; /* the end, once it is confirmed */
         (void)pli_replicas_reach(server, INT64_MAX, out);

@@ -162,6 +162,7 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
         if (table == NULL) continue;
         pli_replicas_say(server, now_ns, create_of(server, table), out);
         pli_replicas_say(server, now_ns, units_of(table), out);
+        if (table->progress != NULL) pli_replicas_say(server, now_ns, pli_server_ages_of_table(server, table), out);
         pli_slices_open(&table->slices);
     }
     if (server->replicas->sum != NULL) pli_replicas_say(server, now_ns, pli_msg_copy(server->replicas->sum), out);
@@ -256,6 +257,7 @@ plait_status pli_replicas_hear(pli_server *server, const pli_msg *entry, plait_e
     switch (entry->head.kind) {
     case PLI_CREATE: return pli_server_create(server, entry, err);
     case PLI_RESTORE: return pli_server_put_back(server, entry, err);
+    case PLI_AGES: return pli_server_take_ages(server, entry, true, err);
     case PLI_WHOLE: return take_whole(server, entry, err);
     default:
         return pli_fail(err, PLAIT_EFORMAT, "an entry of kind %u in the log of shards that are not on this rank",

@@ -361,12 +361,6 @@ static const pli_pair_rule rules[] = {
       .what = REPLICAS,
       .why = "other workers do the work of a dead one, so no clock ends without it",
       .remedy = "nearest are no backup workers" },
-    { .on = PLI_ON(REPLICAS),
-      .of = PLI_OF(STALE_STEPS),
-      .what = REPLICAS,
-      .why = "the other replica would not know how stale a push is",
-      .remedy = "nearest is a rule that does not use staleness" },
-
     /* --- sums inside a host --------------------------------------------------------------------------------------- */
     { .on = PLI_ON(HOST_SUMS),
       .of = PLI_OF(NEIGHBOURS),

@@ -241,6 +241,13 @@ int32_t pli_server_parts_of(const pli_server *server, pli_waiting_push *const *r
 plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err);
 /** The worker has been served values, from which it computes what it pushes next. */
 void pli_server_note_fetch(pli_server_table *table, int32_t worker);
+/** With replicas, AGES: what the other one must know to find the worker's push, msg, as stale as it was found here.
+ *  *ages_out NULL: nothing. false: no memory. */
+bool         pli_server_ages_of_push(const pli_server *server, const pli_msg *msg, pli_msg **ages_out);
+/** The same of the state: of all workers, so that a new replica finds their next pushes so. NULL: no memory. */
+pli_msg     *pli_server_ages_of_table(const pli_server *server, const pli_server_table *table);
+/** Takes either; whole: the second. Errors: EFORMAT. */
+plait_status pli_server_take_ages(pli_server *server, const pli_msg *msg, bool whole, plait_error *err);
 /** What waits for its clock's end (msg is taken then; NULL: nothing does). false: malformed or out of memory, the job
  *  has failed. */
 bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_waiting_push **waits_out,

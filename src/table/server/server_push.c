@@ -38,7 +38,65 @@ static int64_t staleness_of_next(pli_server_table *table, int32_t workers, int32
     if (table->progress == NULL) return 1;
     int64_t staleness = 1 + (pushes_of_others(table, worker) - table->progress[worker].fetched) / workers;
     table->progress[worker].own++;
-    return staleness;
+    return staleness < 1 ? 1 : staleness; /* less only if another replica has said nonsense */
+}
+
+static pli_wire_age age_of(const pli_server_table *table, int32_t worker, bool whole) {
+    const struct pli_progress *p = &table->progress[worker];
+    return (pli_wire_age){ .table = (uint32_t)table->shard.spec.id, .worker = (uint32_t)worker, .fetched = p->fetched,
+                           .applied = whole ? table->shard.applied : 0, .own = whole ? p->own : 0 };
+}
+
+static pli_msg *new_ages(size_t n) {
+    pli_msg *msg = pli_msg_new(n * sizeof(pli_wire_age));
+    if (msg != NULL) msg->head.kind = PLI_AGES;
+    return msg;
+}
+
+bool pli_server_ages_of_push(const pli_server *server, const pli_msg *msg, pli_msg **ages_out) {
+    pli_decoded_part part;
+    size_t           n = 0, at = 0;
+    *ages_out = NULL;
+    for (uint32_t i = 0; i < msg->head.arg32; i++)
+        n += pli_server_part(server, msg, i, &part, NULL) >= 0 && part.table->progress != NULL;
+    if (n == 0) return true;
+    *ages_out = new_ages(n);
+    if (*ages_out == NULL) return false;
+    for (uint32_t i = 0; i < msg->head.arg32; i++) {
+        if (pli_server_part(server, msg, i, &part, NULL) < 0 || part.table->progress == NULL) continue;
+        const pli_wire_age age = age_of(part.table, msg->head.src, false);
+        memcpy(pli_at(pli_msg_body(*ages_out), (int64_t)(at++ * sizeof age)), &age, sizeof age);
+    }
+    return true;
+}
+
+pli_msg *pli_server_ages_of_table(const pli_server *server, const pli_server_table *table) {
+    pli_msg *msg = new_ages((size_t)server->layout.workers);
+    for (int32_t w = 0; msg != NULL && w < server->layout.workers; w++) {
+        const pli_wire_age age = age_of(table, w, true);
+        memcpy(pli_at(pli_msg_body(msg), w * (int64_t)sizeof age), &age, sizeof age);
+    }
+    return msg;
+}
+
+plait_status pli_server_take_ages(pli_server *server, const pli_msg *msg, bool whole, plait_error *err) {
+    const uint64_t n = msg->head.body_bytes / sizeof(pli_wire_age);
+    for (uint64_t i = 0; i < n; i++) {
+        pli_wire_age age;
+        memcpy(&age, pli_at_const(pli_msg_body(msg), (int64_t)(i * sizeof age)), sizeof age);
+        pli_server_table *table = pli_server_table_of(server, age.table);
+        if (table == NULL || table->progress == NULL || age.worker >= (uint32_t)server->layout.workers ||
+            age.applied < 0 || age.own < 0 || age.own > age.applied || age.fetched < 0)
+            return pli_fail(err, PLAIT_EFORMAT, "how stale a push is to table number %u, which does not ask",
+                            age.table);
+        table->progress[age.worker].fetched = age.fetched;
+        if (!whole) continue;
+        table->progress[age.worker].own = age.own;
+        table->shard.applied = age.applied;
+    }
+    return n * sizeof(pli_wire_age) == msg->head.body_bytes
+               ? PLAIT_OK
+               : pli_fail(err, PLAIT_EFORMAT, "how stale pushes are is cut short");
 }
 
 /* --- what is dropped ---------------------------------------------------------------------------------------- */

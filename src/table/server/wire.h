@@ -65,6 +65,8 @@
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   CALL     clock: clocks applied before it; the call, of no worker: all have called, and it has run
  *   END      all workers have said BYE
+ *   AGES     pli_wire_age [n]: what of other workers' pushes a worker had seen when it computed the push that follows
+ *            in the log, where the rule asks how stale that is; of the state, APART, the same of all workers
  *   WHOLE    ends what a new replica begins with (replicas.h); before it came CREATE and RESTORE of UNITS, of no
  *            worker, and the SUM that is prepared. arg32: tables; pli_wire_whole, pli_wire_logged [workers],
  *            uint64_t [arg32] versions, what the last GATHER was answered with, padded to 8, and the last CALL.
@@ -98,7 +100,7 @@ typedef enum pli_kind {
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
     PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
     PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER, PLI_SLICE, PLI_CHAIN, PLI_SERVES, PLI_LACKS,
-    PLI_BEGUN, PLI_KINDS
+    PLI_BEGUN, PLI_AGES, PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
@@ -149,6 +151,12 @@ typedef struct pli_wire_logged { /* of a worker */
     int64_t  ended; /* clocks                                 */
     uint64_t state; /* PLI_LOG_HERE ..                        */
 } pli_wire_logged;
+
+typedef struct pli_wire_age {
+    uint32_t table, worker;
+    int64_t  applied, own; /* pushes: of all; of the worker. Of the state, else 0 */
+    int64_t  fetched;      /* of others, when the worker last fetched values      */
+} pli_wire_age;
 
 typedef struct pli_wire_ahead {
     uint32_t table, zero;
