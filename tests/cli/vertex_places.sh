@@ -2,8 +2,9 @@
 # plait graph run: each program gives what it gives with one worker, whatever carries its messages and however many share it:
 # threads, simulated ranks, processes; 2, 4 and 8 workers; each partition that the program takes (metis where its module is);
 # superstep by superstep, and by the asynchronous engine where there is one. To the bit, and ranks over a vertex cut, and fixed
-# points of the asynchronous engine, within 1e-9. Processes take the partition range, and 8 of them and the other partitions
-# under PLAIT_TEST_FULL. What one worker gives is compared with plain loops in vertex.programs, direct, beliefs and als.
+# points of the asynchronous engine, within 1e-9. Processes take the partition range and one more, another for each program; under
+# PLAIT_TEST_FULL every partition and 8 processes, and simulated ranks and processes every scope of locks. What one worker gives is
+# compared with plain loops in vertex.programs, direct, beliefs and als, and by bench/vertex --places with other programs' results.
 # usage: vertex_places.sh TRANSPORT...      threads, sim, or the path of mpirun: processes
 . "$(dirname "$0")/common.sh"
 case $1 in */*) PLAIT_MPIRUN=$1 && export PLAIT_MPIRUN && set -- mpi ;; esac
@@ -34,6 +35,16 @@ cuts() { # the partitions that a program takes
     case $1 in
     pagerank | components | strong | bfs | sssp | kcore) echo range random grid oblivious hdrf $metis ;;
     *) echo range ;;
+    esac
+}
+drawn() { # one more partition for processes: each has its turn
+    case $1 in
+    pagerank) echo ${metis:-hdrf} ;;
+    components) echo hdrf ;;
+    strong) echo oblivious ;;
+    bfs) echo grid ;;
+    sssp) echo random ;;
+    kcore) echo ${metis:-grid} ;;
     esac
 }
 near() { # NEAR A B: every column of both, where both are numbers
@@ -71,6 +82,7 @@ for program in pagerank components strong bfs sssp triangles clustering kcore co
                 if [ -n "${PLAIT_TEST_FULL:-}" ]; then taken=$(cuts $program); else taken=range; fi
                 for cut in $taken; do place $program mpi "$workers" "$cut" sync; done
             done
+            [ -n "${PLAIT_TEST_FULL:-}" ] || for cut in $(drawn $program); do place $program mpi 4 "$cut" sync; done
             ;;
         esac
         # As an engine runs it where a worker may die.
@@ -78,7 +90,7 @@ for program in pagerank components strong bfs sssp triangles clustering kcore co
         case $program in pagerank | components | bfs | sssp | kcore | coloring | beliefs) ;; *) continue ;; esac
         for scope in vertex edge full; do
             place $program "$transport" 4 range async --scope $scope
-            [ "$transport" = threads ] || break
+            [ "$transport" = threads ] || [ -n "${PLAIT_TEST_FULL:-}" ] || break
         done
     done
 done
