@@ -38,6 +38,12 @@ static bool runs_itself(const pli_graph_result *r) {
     return r->named->run != NULL && !(r->named->make != NULL && by_engine);
 }
 
+/* The edges along which the run gathers. */
+static plait_near near_of(const pli_graph_result *r) { return runs_itself(r) ? r->named->near : r->named->gathers; }
+
+/* By what the graph is cut; NULL: the cut `range`. */
+static const char *method_of(const pli_graph_result *r) { return r->named->whole ? NULL : r->set->partition; }
+
 /* --- may it be? --------------------------------------------------------------------------------------------------- */
 
 static bool check(const pli_graph_run *set) {
@@ -158,8 +164,7 @@ static plait_status cut_once(shared *s, int32_t workers, plait_error *err) {
     plait_status            status = PLAIT_OK;
     pthread_mutex_lock(&s->mutex);
     if (s->cut == NULL)
-        status = pli_cut_create(r->edges, runs_itself(r) ? r->named->near : s->program.near,
-                                r->named->whole ? NULL : r->set->partition, workers, &s->cut, err);
+        status = pli_cut_create(r->edges, near_of(r), method_of(r), workers, &s->cut, err);
     pthread_mutex_unlock(&s->mutex);
     return status;
 }
@@ -277,14 +282,11 @@ static plait_edges_opts edges_opts(const pli_graph_run *set) {
     return opts;
 }
 
-/* Does each process read its own part, once it knows which that is? Where a worker may die, others need its part. The
- * asynchronous engine asks who gathers from own vertices, which rows of others say. */
+/* Does each process read its own part, once it knows which that is? */
 static bool reads_part(const pli_graph_result *r) {
-    const pli_graph_run   *set = r->set;
-    const plait_edges_opts opts = edges_opts(set);
+    const pli_graph_run *set = r->set;
     return (set->transport == NULL || pli_is(set->transport, "mpi")) && pli_launcher_find().size > 1 &&
-           r->named->parts && set->replicas < 2 && !pli_is(set->engine, "async") &&
-           pli_ingress_takes(runs_itself(r) ? r->named->near : PLAIT_NEAR_IN, set->partition, &opts);
+           r->named->parts && pli_ingress_takes(near_of(r), method_of(r));
 }
 
 static plait_status load(shared *s, plait_error *err) {
@@ -305,8 +307,7 @@ static plait_status load_part(shared *s, plait_comm *comm) {
     const pli_graph_result *r = &s->result;
     const plait_edges_opts  opts = edges_opts(r->set);
     const uint64_t          began = pli_now_ns();
-    PLI_TRY(pli_ingress_read(comm, r->set->data, &opts, runs_itself(r) ? r->named->near : PLAIT_NEAR_IN,
-                             r->set->partition, &s->edges, &s->cut));
+    PLI_TRY(pli_ingress_read(comm, r->set->data, &opts, near_of(r), method_of(r), &s->edges, &s->cut));
     s->result.edges = s->edges;
     s->result.load_s = (double)(pli_now_ns() - began) * 1e-9;
     return settle(s, pli_comm_error(comm));

@@ -40,7 +40,7 @@ static bool find_back(searching *s) {
     pli_part   *part = &d->part;
     s->first = 0;
     s->last = part->n;
-    if (part->key != NULL || d->cut->near != PLAIT_NEAR_IN || d->cut->mine != NULL)
+    if (part->key != NULL || d->cut->near != PLAIT_NEAR_IN || d->edges->again != NULL)
         return pli_neighbors_transpose(&part->rows, part->n, &part->back);
     const pli_neighbors *out = pli_edges_out(d->edges);
     if (out == NULL) return false;

@@ -16,7 +16,7 @@
 
 plait_status pli_simple_prepare(const pli_vertex_asked *asked, pli_vertex_choice *choice, plait_error *err) {
     (void)asked;
-    if (choice->edges->in.start == NULL) return PLAIT_OK; /* no engine runs where each process has a part alone */
+    if (choice->edges->degree != NULL) return PLAIT_OK; /* the process has a part alone, and all degrees */
     choice->own = (void *)(uintptr_t)pli_edges_simple(choice->edges, NULL);
     return choice->own != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the simple graph");
 }
@@ -24,8 +24,9 @@ plait_status pli_simple_prepare(const pli_vertex_asked *asked, pli_vertex_choice
 void pli_simple_release(void **own) { *own = NULL; } /* it is the graph's */
 
 static int64_t degree(const void *user, int64_t v) {
-    const pli_neighbors *simple = ((const pli_vertex_choice *)user)->own;
-    return simple->start[v + 1] - simple->start[v];
+    const pli_vertex_choice *c = user;
+    const pli_neighbors     *simple = c->own;
+    return c->edges->degree != NULL ? c->edges->degree[v] : simple->start[v + 1] - simple->start[v];
 }
 
 /* --- cores -------------------------------------------------------------------------------------------------------- */

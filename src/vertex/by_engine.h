@@ -5,7 +5,8 @@
 
 #include "vertex/vertex.h"
 
-/** Cores and colors: choice->own becomes the simple graph, which stays the graph's. Errors: ENOMEM. */
+/** Cores and colors: choice->own becomes the simple graph, which stays the graph's; NULL where a process has a part
+ *  alone. Errors: ENOMEM. */
 plait_status pli_simple_prepare(const pli_vertex_asked *asked, pli_vertex_choice *choice, plait_error *err);
 void         pli_simple_release(void **own);
 

@@ -156,7 +156,6 @@ void plait_vertex_cut_destroy(plait_vertex_cut **cut) {
     pli_free((*cut)->first);
     pli_free((*cut)->reads);
     pli_free((*cut)->part);
-    pli_free((*cut)->degree);
     if ((*cut)->mine != NULL) pli_part_free((*cut)->mine);
     pli_free((*cut)->mine);
     pli_free(*cut);

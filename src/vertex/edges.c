@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/sized.h"
 #include "vertex/building.h"
+#include "vertex/reader.h"
 
 enum { SMALL = 1024 /* ids below have a place in a table by id, in any graph */ };
 
@@ -250,6 +251,8 @@ void plait_edges_destroy(plait_edges **edges) {
     pli_census_free(&(*edges)->names);
     pli_neighbors_free(&(*edges)->in);
     pli_edges_ways_free(*edges);
+    pli_free((*edges)->degree);
+    pli_ingress_free(&(*edges)->again);
     pli_free(*edges);
     *edges = NULL;
 }

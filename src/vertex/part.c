@@ -1,5 +1,5 @@
 /* What one worker has of a cut graph, by local numbers: see vertex.h. */
-#include "vertex/vertex.h"
+#include "vertex/reader.h"
 
 /* Notes in local [vertices] those that the part owns or reads by the cut `range`. */
 static void see_whole_rows(const plait_vertex_cut *cut, int32_t p, uint32_t *local, int64_t *edges) {
@@ -60,7 +60,7 @@ static void lend_all(const plait_vertex_cut *cut, pli_part *part) {
     part->rows.lent = true;
 }
 
-/* The process has read no other part. */
+/* The process has read this part as it has loaded the graph. */
 static void lend_mine(const plait_vertex_cut *cut, pli_part *part) {
     *part = *cut->mine;
     part->lent = part->rows.lent = true;
@@ -111,14 +111,13 @@ static bool lend_back(const plait_vertex_cut *cut, pli_part *part) {
 }
 
 plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err) {
-    bool made = true;
+    const bool parts = cut->edges->again != NULL, all = !parts && cut->parts == 1;
+    bool       made = true;
     *part = (pli_part){ .whole = !cut->splits };
-    if (cut->mine != NULL && p != cut->mine_is)
-        return pli_fail(err, PLAIT_EREFUSED, "part %d of the graph is in another process", (int)p);
-    if (cut->mine != NULL) lend_mine(cut, part);
-    else if (cut->parts == 1) lend_all(cut, part);
+    if (cut->mine != NULL && p == cut->mine_is) lend_mine(cut, part);
+    else if (parts) PLI_TRY(pli_ingress_part(cut, p, part, err));
+    else if (all) lend_all(cut, part);
     else made = take_rows(cut, p, part);
-    const bool all = cut->mine == NULL && cut->parts == 1;
     if (made && back && all && (cut->near == PLAIT_NEAR_IN || cut->near == PLI_NEAR_SIMPLE))
         made = lend_back(cut, part);
     else if (made && back) made = pli_neighbors_transpose(&part->rows, part->n, &part->back);

@@ -5,14 +5,15 @@
  * its row is marked in a bitmap; each v of the row then looks which of its own row are marked. Since hubs have the
  * highest ranks, what is looked at most lies close together in the bitmap.
  *
- * Workers share the work by runs of rows, dealt in turn. A triangle's edges may lie with three workers, so each process
- * needs the whole graph, and the cut decides nothing. Each pushes its counts once; sums of whole numbers are exact in
- * any order, so the result is the same under every consistency.
+ * Workers of one process share the graph, and the work by runs of rows, dealt in turn. A triangle's edges may lie with
+ * three workers, and the cut decides nothing. Each pushes its counts once; sums of whole numbers are exact in
+ * any order, so the result is the same under every consistency. Where each process has a part of the graph alone, rows
+ * go through a table (triangles_parts.c).
  *
  * Limit: the sum over edges (u, v) of the length of v's row, a bit of the bitmap for each. Papers: Chiba and Nishizeki,
  * "Arboricity and Subgraph Listing Algorithms", SIAM J. Comput. 1985; Latapy, "Main-memory triangle computations for
  * very large (sparse (power-law)) graphs", Theoretical Computer Science 2008 (new-vertex-listing). */
-#include "vertex/direct.h"
+#include "vertex/triangles.h"
 
 enum { PIECE = 64, SHORT = 24 };
 
@@ -214,7 +215,6 @@ static plait_status count_all(counting *c, pli_direct *d) {
     while ((status = pli_direct_clock(d)) == PLAIT_STAND_IN)
         for (int32_t w = 0; w < d->workers; w++)
             if (plait_job_inherits(d->job, w, 0)) PLI_TRY(count_share(c, d, w));
-    d->report.supersteps = 1;
     return status;
 }
 
@@ -239,8 +239,9 @@ static plait_status run(const char *name, plait_job *job, const pli_vertex_choic
     pli_direct            d;
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
     counting c = { .edges = choice->edges, .pool = d.pool, .workers = d.workers, .rank = d.rank };
-    if (status == PLAIT_OK) status = count_all(&c, &d);
+    if (status == PLAIT_OK) status = choice->edges->again != NULL ? pli_triangles_by_parts(&d) : count_all(&c, &d);
     free_counting(&c, pli_pool_threads(d.pool));
+    d.report.supersteps = 1;
     d.report.still = status == PLAIT_OK;
     return pli_direct_end(&d, status, values_out, report_out);
 }
@@ -252,15 +253,26 @@ plait_status pli_run_triangles(plait_job *job, const pli_vertex_choice *choice, 
 
 /* --- clustering coefficients -------------------------------------------------------------------------------------- */
 
+/* Of the simple graph, which is there, or its degrees are. */
+static int64_t neighbors_of(const plait_edges *edges, const pli_neighbors *simple, int64_t v) {
+    return edges->degree != NULL ? edges->degree[v] : degree(simple, v);
+}
+
+/* NULL where each process has a part alone, and all degrees. */
+static const pli_neighbors *simple_of(const plait_edges *edges) {
+    return edges->degree != NULL ? NULL : pli_edges_simple(edges, NULL);
+}
+
 /* The share of the pairs of a vertex's neighbors that is joined (Watts and Strogatz, Nature 1998); 0 below two
  * neighbors. */
 plait_status pli_run_clustering(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                                 int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
     PLI_TRY(run("clustering", job, choice, cut, supersteps, values_out, report_out));
-    const pli_neighbors *simple = pli_edges_simple(choice->edges, NULL); /* it is there */
+    const plait_edges   *edges = choice->edges;
+    const pli_neighbors *simple = simple_of(edges);
     int64_t             *value = values_out;
-    for (int64_t v = 0; value != NULL && v < simple->n; v++) {
-        const double d = (double)degree(simple, v), share = d > 1 ? 2 * (double)value[v] / (d * (d - 1)) : 0;
+    for (int64_t v = 0; value != NULL && v < edges->n; v++) {
+        const double d = (double)neighbors_of(edges, simple, v), share = d > 1 ? 2 * (double)value[v] / (d * (d - 1)) : 0;
         memcpy(&value[v], &share, sizeof share);
     }
     return PLAIT_OK;
@@ -279,11 +291,11 @@ int32_t pli_figures_triangles(const pli_vertex_choice *choice, const int64_t *va
 /* Triangles again, from the shares; all closed pairs over all pairs (transitivity), and the shares' mean. */
 int32_t pli_figures_clustering(const pli_vertex_choice *choice, const int64_t *value, pli_figure *figure) {
     const plait_edges *edges = choice->edges;
-    const pli_neighbors *simple = pli_edges_simple(edges, NULL);
+    const pli_neighbors *simple = simple_of(edges);
     double               closed = 0, pairs = 0, mean = 0;
-    for (int64_t v = 0; simple != NULL && v < edges->n; v++) {
+    for (int64_t v = 0; (simple != NULL || edges->degree != NULL) && v < edges->n; v++) {
         double       share;
-        const double d = (double)degree(simple, v), here = d * (d - 1) / 2;
+        const double d = (double)neighbors_of(edges, simple, v), here = d * (d - 1) / 2;
         memcpy(&share, &value[v], sizeof share);
         closed += share * here;
         pairs += here;

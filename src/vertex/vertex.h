@@ -4,6 +4,7 @@
  *     edges.c      a graph: ids, both ends' degrees, loops and doubles
  *     census.c     which ids there are, and their numbers
  *     ingress.c    the part of a graph that a process has, read without the rest of it
+ *     reader.c     a part's rows, out of the whole text
  *     cut.c        which worker has which edge
  *     stream.c     cuts that take one edge after the other: oblivious, hdrf
  *     metis.c      METIS' cuts
@@ -76,7 +77,9 @@ struct plait_edges {
     uint64_t      hash; /* of all of it: workers must have the same graph */
     pli_census    names;
     pli_edge      below; /* with start NULL: an edge with a weight below 0; weight 0: there is none */
-    struct pli_edges_ways *ways; /* the other direction, once somebody has asked for it */
+    uint32_t     *degree; /* with start NULL, of the simple graph: how many neighbors each vertex has; else NULL */
+    struct pli_ingress    *again; /* with start NULL: how a part is read; else NULL */
+    struct pli_edges_ways *ways;  /* the other direction, once somebody has asked for it */
 };
 
 static inline uint64_t pli_edges_id(const plait_edges *e, int64_t v) {
@@ -117,13 +120,12 @@ struct plait_vertex_cut {
     uint16_t          *part;  /* [edges of rows]; NULL: an edge lies with the owner of its row, or mine has it */
     struct pli_part   *mine;  /* NULL, or the only part that this process has (ingress.h): rows has n alone then */
     int32_t            mine_is;
-    uint32_t          *degree; /* [n] beside mine, of the simple graph: how long each row is; NULL: rows say it */
     double             replication, imbalance;
 };
 
-/** How many edges has row v, whoever has them? Not beside mine, save of the simple graph. */
+/** How many edges has row v, whoever has them? Where a process has a part alone, of the simple graph alone. */
 static inline int64_t pli_cut_degree(const plait_vertex_cut *cut, int64_t v) {
-    return cut->degree != NULL ? cut->degree[v] : cut->rows.start[v + 1] - cut->rows.start[v];
+    return cut->edges->degree != NULL ? cut->edges->degree[v] : cut->rows.start[v + 1] - cut->rows.start[v];
 }
 
 /* How many edges does row v have? */
@@ -161,7 +163,7 @@ typedef struct pli_part {
     bool          lent;  /* key is the cut's */
 } pli_part;
 
-/** Errors: ENOMEM; EREFUSED the process has another part alone. */
+/** Where the process has another part alone, this one is read anew. Errors: ENOMEM; those of reading. */
 plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err);
 void         pli_part_free(pli_part *part);
 static inline int64_t pli_part_vertex(const pli_part *part, int64_t local) {
@@ -349,6 +351,7 @@ typedef struct pli_vertex_named {
     plait_status (*make)(const pli_vertex_choice *choice, plait_vertex_program *program, plait_error *err);
     pli_direct_run *run;     /* a run of its own; NULL: plait_vertex_run of what make has filled */
     plait_near      near;    /* of a run of its own: the edges that its cut is of, and */
+    plait_near      gathers; /* of what make fills: the program's near                 */
     bool            is_real; /* its values are doubles */
     pli_figures_fn *figures; /* NULL: none */
     /* Makes choice->own of what was asked, which is lent; release frees it. NULL: it has nothing of its own. */
@@ -368,7 +371,7 @@ typedef struct pli_vertex_named {
     bool in_rounds; /* what it has found in the midst of a round has no meaning, so a limit of supersteps has none */
     bool sync_only; /* what it comes to depends on supersteps, so the asynchronous engine has none of it */
     bool parts;   /* it asks no more of a graph than a process knows that has its own part alone (ingress.h) */
-    bool whole;   /* each worker has the whole graph: the cut decides nothing */
+    bool whole;   /* the cut decides nothing: it is not taken */
     bool learns;  /* it needs features and a split; its supersteps are epochs */
     bool draws;   /* random numbers, by --seed */
 } pli_vertex_named;

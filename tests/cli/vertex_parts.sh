@@ -1,7 +1,8 @@
 #!/bin/sh
 # plait graph run by processes: each holds its own part of the graph, and no other edge. What a process takes at its peak, by the
 # kernel's count, grows by its share of the edges; values are those of one process; a mistake in the file is told with file and
-# line, whoever reads it, and nothing is written; what needs the whole graph in each process still runs.
+# line, whoever reads it, and nothing is written; what needs the whole graph in each process still runs. That heirs read the parts
+# of the dead is cli.vertex_die's.
 # usage: vertex_parts.sh MPIRUN [no]      no: memory is not measured, since sanitizers keep memory of their own
 . "$(dirname "$0")/common.sh"
 measures=${2:-yes}
@@ -26,7 +27,11 @@ for program in pagerank components strong "bfs --source 7" "sssp --source 7" lab
     of_four four $program --data edges.gz
     cmp -s one.out four.out || fail "$program: other values"
 done
-for options in "--partition random" "--partition grid --undirected" "--partition hdrf" "--drop-doubles" "--drop-loops" "--engine async"; do
+metis=random
+if "$PLAIT" version --json | grep -q '"metis": {"found": true'; then metis=metis; else echo "skipped: cuts by metis, whose module is not there"; fi
+for options in "--partition random" "--partition grid --undirected" "--partition hdrf" "--drop-doubles" "--drop-loops" "--engine async" \
+    "--partition $metis" "--partition $metis --drop-doubles --undirected" "--engine async --drop-doubles --scope full" \
+    "--replicas 2" "--replicas 2 --engine async --partition range" "--replicas 2 --partition grid --drop-doubles"; do
     # shellcheck disable=SC2086
     works one graph run components --data edges $options --quiet
     # shellcheck disable=SC2086
@@ -36,6 +41,20 @@ done
 works three graph run pagerank --data edges --workers 4 --topology ps --partition grid --json --quiet --out values
 of_four four pagerank --data edges --partition grid --json
 json four.out "o['replication_factor'] == $(sed 's/.*"replication_factor": \([0-9.]*\).*/\1/' three.out) and o['vertices'] > 300"
+
+# Doubles that go change what a rank is, and which edge is the first below 0.
+works one graph run pagerank --data edges --drop-doubles --quiet
+of_four four pagerank --data edges --drop-doubles
+cmp -s one.out four.out || fail "pagerank --drop-doubles: other values"
+for program in kcore coloring; do
+    works one graph run $program --data edges --quiet
+    of_four four $program --data edges --replicas 2
+    cmp -s one.out four.out || fail "$program --replicas 2: other values"
+    of_four four $program --data edges --engine async --scope edge
+    cmp -s one.out four.out || fail "$program --engine async: other values"
+done
+printf '1 2 1\n1 2 -1\n2 3 1\n' >again
+of_four four sssp --source 1 --drop-doubles --data again
 
 # A checkpoint of parts goes on in one process that has the whole graph.
 works rest graph run pagerank --data edges --tolerance 1e-10 --quiet
@@ -85,6 +104,10 @@ peak() { # peak FILE: the largest of four processes, in kB
 }
 awk 'BEGIN { srand(5); for (k = 0; k < 3000000; k++) printf "%d %d\n", 20000 * rand() * rand(), 20000 * rand() }' >many
 printf '1 2\n2 3\n3 4\n4 1\n' >few
+# More rows than a worker reads at once, and the same triangles. The simple graph in both directions would be 24 MB in each process.
+works one graph run triangles --data many --quiet
+of_four four triangles --data many
+cmp -s one.out four.out || fail "triangles of many edges: other values"
 least=$(peak few)
 most=$(peak many)
 echo "$most kB at most, $least kB of a tiny graph"

@@ -40,8 +40,9 @@ static bool make_scratch(pli_async *a) {
 /* What belongs to the own vertices, whose values are zeros yet, beside their locks. */
 static plait_status make_own(pli_async *a) {
     pli_vertex_run *run = a->run;
-    if (make_scratch(a) && pli_async_holders(a) && pli_queue_init(&a->queue, run->order, run->part.owned))
-        return PLAIT_OK;
+    const bool      made = make_scratch(a) && pli_queue_init(&a->queue, run->order, run->part.owned);
+    const plait_status status = made ? pli_async_holders(a) : PLAIT_ENOMEM;
+    if (status != PLAIT_ENOMEM) return status;
     return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for scopes", run->program.name);
 }
 

@@ -45,8 +45,9 @@ typedef struct pli_async {
     pli_event_use     *use;      /* [longest + 1] for the event log */
 } pli_async;
 
-/** Finds the ranks that gather from the own vertices. false: no memory. */
-bool pli_async_holders(pli_async *a);
+/** Finds the ranks that gather from the own vertices. Errors: ENOMEM, without a text; where each process has a part
+ *  alone also those of collectives. Collective over the workers. */
+plait_status pli_async_holders(pli_async *a);
 /** Lays out the scope of an own row: a->entry [returned], a->place, a->me. */
 int64_t pli_async_lay(pli_async *a, int64_t row);
 /** Updates the vertex of a granted scope, and gives the scope back. Errors: ENOMEM. */

@@ -6,6 +6,7 @@
 #include "comm/comm.h"
 #include "table/table.h"
 #include "vertex/beside.h"
+#include "vertex/reader.h"
 
 enum { FRONTIER = 2, PIECE = 1 << 14 }; /* who waits, with what weight, plus 1; what was too small to tell */
 
@@ -153,6 +154,34 @@ plait_status pli_rounds_vote(pli_async *a, bool well, bool *good_out) {
     return PLAIT_OK;
 }
 
+/* Spreads where the parts of the living begin over all workers. */
+static void spread(const pli_vertex_run *run, const uint8_t *absent, const plait_vertex_cut *cut, int64_t *first,
+                   int64_t *reads) {
+    for (int32_t w = 0, part = 0; w <= run->workers; w++) {
+        first[w] = cut->first[part];
+        if (w == run->workers || absent[w]) continue;
+        if (cut->reads != NULL) reads[w] = cut->reads[part];
+        part++;
+    }
+}
+
+/* Where each process has a part alone, only the numbers of the cut: the part is then read (reader.h). */
+static plait_status deal(const pli_vertex_run *run, int32_t living, plait_vertex_cut **cut_out) {
+    if (run->edges->again == NULL)
+        return pli_cut_create(run->edges, run->cut->near, "range", living, cut_out, run->err);
+    plait_vertex_cut *cut = pli_calloc(1, sizeof *cut);
+    if (cut == NULL) return no_memory(run);
+    *cut = (plait_vertex_cut){ .edges = run->edges, .near = run->cut->near, .parts = living,
+                               .method = run->cut->method, .rows.n = run->edges->n,
+                               .replication = run->cut->replication, .imbalance = run->cut->imbalance,
+                               .first = pli_calloc((size_t)living + 1, sizeof *cut->first) };
+    const plait_status status =
+        cut->first != NULL ? pli_ingress_deal(run->edges, living, cut->first, run->err) : no_memory(run);
+    if (status < 0) plait_vertex_cut_destroy(&cut);
+    else *cut_out = cut;
+    return status;
+}
+
 /* A cut of the vertices among the living, in which the absent have no vertex. */
 static plait_status cut_anew(pli_vertex_run *run, const uint8_t *absent, plait_vertex_cut **cut_out) {
     plait_vertex_cut *cut = NULL;
@@ -160,16 +189,13 @@ static plait_status cut_anew(pli_vertex_run *run, const uint8_t *absent, plait_v
     int64_t          *reads = pli_calloc((size_t)run->workers, sizeof *reads);
     const int32_t     living = run->workers - pli_comm_absent(plait_job_comm(run->job));
     plait_status      status = first != NULL && reads != NULL ? PLAIT_OK : no_memory(run);
-    if (status == PLAIT_OK) status = pli_cut_create(run->edges, run->cut->near, "range", living, &cut, run->err);
-    for (int32_t w = 0, part = 0; status == PLAIT_OK && w <= run->workers; w++) {
-        first[w] = cut->first[part];
-        if (w < run->workers && !absent[w]) reads[w] = cut->reads[part++];
-    }
+    if (status == PLAIT_OK) status = deal(run, living, &cut);
     if (status < 0) {
         pli_free(first);
         pli_free(reads);
         return status;
     }
+    spread(run, absent, cut, first, reads);
     pli_free(cut->first);
     pli_free(cut->reads);
     cut->first = first;
