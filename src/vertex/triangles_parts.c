@@ -68,10 +68,16 @@ static plait_status make_tables(counting *c) {
     return make_table(c, "rows", twice / 4 + 1, &c->rows);
 }
 
-/* What all have pushed before can be read from now on. again: pushes what a dead worker would have. */
-static plait_status end_clock(counting *c, plait_status (*again)(counting *c, int32_t worker)) {
+/* Pushes what worker `home` pushes in a clock, in its place. */
+typedef plait_status again_fn(counting *c, int32_t home);
+
+/* The worker has pushed for its own part. It does so for those of the dead that are its own in this clock, and ends the
+ * clock. Then what all have pushed can be read. */
+static plait_status end_clock(counting *c, again_fn *again) {
     pli_direct  *d = c->d;
     plait_status status;
+    for (int32_t w = 0; d->job->layout.replicas > 1 && w < d->workers; w++)
+        if (w != d->rank && plait_job_holder(d->job, w, 0) == d->rank) PLI_TRY(again(c, w));
     while ((status = plait_job_clock(d->job)) == PLAIT_STAND_IN)
         for (int32_t w = 0; w < d->workers; w++)
             if (plait_job_inherits(d->job, w, 0)) PLI_TRY(again(c, w));

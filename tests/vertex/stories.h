@@ -6,7 +6,10 @@
  * it may be anywhere in its superstep, and the victim in its own. In half of the runs it does so by a thread that
  * waits for a drawn while, and the victim dies in the midst of clocks and votes, too. Programs that have a run of their
  * own call nothing of the test's: there the killer's reads, pushes and clocks are counted, as its event log tells
- * them, and the thread strikes. */
+ * them, and the thread strikes.
+ *
+ * In half of the runs whose program and cut allow it each worker has its own part of the graph alone, and who takes over
+ * another part reads it again. */
 #ifndef PLI_TESTS_VERTEX_STORIES_H
 #define PLI_TESTS_VERTEX_STORIES_H
 
@@ -24,6 +27,7 @@
 #include "table/mortal.h"
 #include "vertex/als.h"
 #include "vertex/gcn.h"
+#include "vertex/ingress.h"
 #include "vertex/vertex.h"
 
 enum { N = 60, M = 170, USERS = 35, RANKS_MAX = 7, ENOUGH = 3000 }; /* supersteps: all runs end sooner by themselves */
@@ -35,8 +39,10 @@ typedef struct story {
     int64_t      at;      /* the killer's call in which it strikes; 0: it does not */
     int64_t      limit;
     bool         exact, asynchronous; /* asynchronous: by no other engine */
-    plait_edges *edges;
-    plait_vertex_cut    *cut;
+    bool         parts;               /* each worker reads its own: */
+    char         path[40];            /* of this file               */
+    plait_edges *edges, *own[RANKS_MAX];
+    plait_vertex_cut    *cut, *own_cut[RANKS_MAX];
     plait_vertex_program of;
     pli_vertex_choice    choice;
     plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
@@ -373,8 +379,12 @@ static inline plait_status work(void *user, plait_job *job) {
     const plait_vertex_program p = by_way_of(&h);
     plait_vertex_opts          opts;
     if (!pli_comm_is_worker(plait_job_comm(job))) return PLAIT_OK;
+    const plait_edges      *edges = s->parts ? s->own[h.me] : s->edges;
+    const plait_vertex_cut *cut = s->parts ? s->own_cut[h.me] : s->cut;
     if (s->itself != NULL) {
-        PLI_TRY(s->itself->run(job, &s->choice, s->cut, s->limit, s->value[h.me], &s->report[h.me]));
+        pli_vertex_choice choice = s->choice;
+        choice.edges = edges;
+        PLI_TRY(s->itself->run(job, &choice, cut, s->limit, s->value[h.me], &s->report[h.me]));
         s->has_ended[h.me] = true;
         atomic_fetch_add(&s->ended, 1);
         return PLAIT_OK;
@@ -386,7 +396,7 @@ static inline plait_status work(void *user, plait_job *job) {
     opts.scope = s->scope;
     opts.order = s->order;
     opts.user = &h;
-    PLI_TRY(plait_vertex_run_with(job, s->edges, s->cut, &p, &opts, s->value[h.me], &s->report[h.me]));
+    PLI_TRY(plait_vertex_run_with(job, edges, cut, &p, &opts, s->value[h.me], &s->report[h.me]));
     s->has_ended[h.me] = true;
     atomic_fetch_add(&s->ended, 1);
     return PLAIT_OK;
@@ -397,7 +407,10 @@ static inline plait_status body(plait_comm *comm, void *user) {
     plait_job_opts o;
     plait_job_opts_init(&o);
     o.exact = s->exact;
-    const int32_t      me = plait_comm_rank(comm);
+    const int32_t    me = plait_comm_rank(comm);
+    const plait_near near = s->itself != NULL ? s->itself->near : s->of.near;
+    if (s->parts && pli_comm_is_worker(comm))
+        PLI_TRY(pli_ingress_read(comm, s->path, NULL, near, s->cut_by, &s->own[me], &s->own_cut[me]));
     const plait_status status = run_mortal(comm, &o, s->events, &s->comm[me], work, s);
     pthread_mutex_lock(&s->mutex); /* nobody strikes a rank that is gone */
     atomic_store_explicit(&s->comm[me], NULL, memory_order_release);
@@ -498,9 +511,24 @@ static inline void prepare_gcn(story *s) {
     s->limit = 1 + (int64_t)(s->seed % 4);
 }
 
+/* Drawn by a generator of its own. */
+static inline void draw_parts(story *s) {
+    pli_random     r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 9, 0);
+    const uint64_t own = pli_random_below(&r, 2);
+    if (own == 0 || pli_is(s->program, "als") || pli_is(s->program, "gcn") || pli_is(s->cut_by, "hdrf")) return;
+    s->parts = true;
+    snprintf(s->path, sizeof s->path, "/tmp/plait_edges_XXXXXX");
+    FILE *f = fdopen(mkstemp(s->path), "w");
+    assert_non_null(f);
+    for (int64_t v = 0; v < N; v++)
+        for (int64_t k = s->edges->in.start[v]; k < s->edges->in.start[v + 1]; k++)
+            fprintf(f, "%u %lld %g\n", s->edges->in.near[k], (long long)v, (double)s->edges->in.weight[k]);
+    assert_int_equal(fclose(f), 0);
+}
+
 static inline void draw(story *s) {
     static const char *const programs[] = { "pagerank", "sssp", "bfs", "components", "summed", "halves", "mixed",
-                                            "core", "als", "gcn", "gcn", "strong", "strong" };
+                                            "core", "als", "gcn", "gcn", "strong", "strong", "triangles" };
     enum { PROGRAMS = sizeof programs / sizeof *programs, WHOLE_ROWS = 5 /* from "halves" on */, ITSELF = 9,
            ANY_CUT = 11 };
     static const char *const cuts[] = { "range", "random", "hdrf", "grid" };
@@ -511,6 +539,7 @@ static inline void draw(story *s) {
     const uint64_t program = pli_random_below(&r, PROGRAMS);
     s->program = programs[program];
     s->cut_by = program >= WHOLE_ROWS && program < ANY_CUT ? "range" : cuts[pli_random_below(&r, 4)];
+    if (pli_is(s->program, "triangles")) s->cut_by = "range"; /* as its own run has it */
     s->exact = pli_is(s->cut_by, "range") && pli_random_below(&r, 2) == 0;
     s->workers = 2 + (int32_t)pli_random_below(&r, 4);
     s->servers = pli_random_below(&r, 4) == 0 ? 2 : 0;
@@ -532,9 +561,15 @@ static inline void draw(story *s) {
     s->of = program_of(s);
     if (plait_vertex_cut_create(s->edges, s->of.near, s->cut_by, s->workers, &s->cut, &err) < 0)
         fail_msg("%s", err.text);
+    draw_parts(s);
 }
 
 static inline void free_story(story *s) {
+    for (int w = 0; w < RANKS_MAX; w++) {
+        plait_vertex_cut_destroy(&s->own_cut[w]);
+        plait_edges_destroy(&s->own[w]);
+    }
+    if (s->parts) unlink(s->path);
     if (s->release != NULL) s->release(&s->choice.own);
     plait_vertex_cut_destroy(&s->cut);
     plait_edges_destroy(&s->edges);
