@@ -41,7 +41,7 @@ typedef struct pli_reader {
     pli_neighbors      in, out; /* by all vertices' numbers; start NULL: the program does not gather along them */
     pli_neighbors      rows;    /* along which it gathers; may be lent from in or out */
     int64_t            doubles; /* edges that equal the one before them in their row, dropped or not */
-    uint32_t          *lost_in, *lost_out; /* [vertices] NULL, or dropped edges that came to each, and left it, are added */
+    uint32_t          *lost_in, *lost_out; /* [vertices] dropped edges that came to each, and left it, are added; NULL: no */
     pli_edge           below;   /* the first with a weight below 0; weight 0: there is none */
 } pli_reader;
 
@@ -56,8 +56,8 @@ void pli_reader_end(pli_reader *r);
 
 /** A part of the cut, of a graph of which the process has another part alone: read out of the file. */
 plait_status pli_ingress_part(const plait_vertex_cut *cut, int32_t p, pli_part *part, plait_error *err);
-/** Where a cut by ranges in so many parts goes: first [parts + 1]. Every worker that calls it comes to the same. Errors:
- *  those of reading; EREFUSED the cut is another one. */
+/** Where a cut by ranges in so many parts goes: first [parts + 1]. Every worker that calls it comes to the same.
+ *  Errors: those of reading; EREFUSED the cut is another one. */
 plait_status pli_ingress_deal(const plait_edges *edges, int32_t parts, int64_t *first, plait_error *err);
 
 #endif

@@ -272,7 +272,8 @@ plait_status pli_run_clustering(plait_job *job, const pli_vertex_choice *choice,
     const pli_neighbors *simple = simple_of(edges);
     int64_t             *value = values_out;
     for (int64_t v = 0; value != NULL && v < edges->n; v++) {
-        const double d = (double)neighbors_of(edges, simple, v), share = d > 1 ? 2 * (double)value[v] / (d * (d - 1)) : 0;
+        const double d = (double)neighbors_of(edges, simple, v),
+                     share = d > 1 ? 2 * (double)value[v] / (d * (d - 1)) : 0;
         memcpy(&value[v], &share, sizeof share);
     }
     return PLAIT_OK;

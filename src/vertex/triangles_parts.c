@@ -1,7 +1,7 @@
 /* Triangles where each process has its own part of the graph alone. See triangles.c, whose counts these are.
  *
- * A triangle u, v, w is found at u, whose rank is the lowest: v is in the row of u, and w in those of u and v. The row of
- * v may lie with another worker. So rows go into a table, and a worker reads those of all others once, some at a time:
+ * A triangle u, v, w is found at u, whose rank is the lowest: v is in the row of u, and w in those of u and v. The row
+ * of v may lie with another worker. So rows go into a table, and a worker reads those of all others once, some at a time:
  *
  *     first clock    how many neighbors of a higher rank each vertex has: the table NAME.lengths, by which every worker
  *                    knows where each row begins
@@ -13,8 +13,8 @@
  * clocks, and its rows from the table for the third.
  *
  * Memory: of edges 4 bytes for each of the own part and of the table's share, and a piece; of vertices 16 bytes, and 8
- * for each thread. Bytes: 4 for each edge and worker. Paper: Arifuzzaman, Khan and Marathe, "PATRIC", CIKM 2013 (rows of
- * neighbors of a higher rank, by parts). */
+ * for each thread. Bytes: 4 for each edge and worker. Paper: Arifuzzaman, Khan and Marathe, "PATRIC", CIKM 2013 (rows
+ * of neighbors of a higher rank, by parts). */
 #include <stdio.h>
 
 #include "vertex/direct.h"
@@ -115,7 +115,9 @@ static bool make_slab(const counting *c, int64_t first, int64_t last, slab *s) {
 static int64_t cells_of(const counting *c, const slab *s) { return (c->start[s->last] + 1) / 2 - s->cell; }
 
 /* Entry k of all rows. */
-static uint32_t entry(const slab *s, int64_t k) { return (uint32_t)((uint64_t)s->cells[k / 2 - s->cell] >> (k % 2 * 32)); }
+static uint32_t entry(const slab *s, int64_t k) {
+    return (uint32_t)((uint64_t)s->cells[k / 2 - s->cell] >> (k % 2 * 32));
+}
 
 /* A cell may have entries of two workers: each pushes its own half of it, beside zeros. */
 static void fill(const counting *c, const pli_part *part, slab *s) {

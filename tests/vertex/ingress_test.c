@@ -1,7 +1,7 @@
 /* A worker that reads its own part of a graph alone has what it would take out of the whole graph, entry by entry: for
  * each cut that allows it, each direction, format and number of workers, small ids and large ones. So has one that
- * reads another worker's part, whose heir it is. What all parts come to is the same too, and so is a program's result. What needs the whole graph is refused, and of a file with a mistake
- * every worker tells the line. */
+ * reads another worker's part, whose heir it is. What all parts come to is the same too, and so is a program's result.
+ * What needs the whole graph is refused, and of a file with a mistake every worker tells the line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

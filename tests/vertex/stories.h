@@ -8,8 +8,8 @@
  * own call nothing of the test's: there the killer's reads, pushes and clocks are counted, as its event log tells
  * them, and the thread strikes.
  *
- * In half of the runs whose program and cut allow it each worker has its own part of the graph alone, and who takes over
- * another part reads it again. */
+ * In half of the runs whose program and cut allow it each worker has its own part of the graph alone, and who takes
+ * over another part reads it again. */
 #ifndef PLI_TESTS_VERTEX_STORIES_H
 #define PLI_TESTS_VERTEX_STORIES_H
 
