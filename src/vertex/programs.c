@@ -95,8 +95,8 @@ static const pli_vertex_named programs[] = {
       .run = pli_run_kcore, .parts = true, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_kcore, .simple = true },
     { .name = "coloring", .summary = "a color that no neighbor has: the greedy one, by falling degrees",
       .make = pli_coloring_make, .gathers = PLI_NEAR_SIMPLE, .prepare = pli_simple_prepare,
-      .release = pli_simple_release, .run = pli_run_coloring, .parts = true, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_coloring,
-      .simple = true },
+      .release = pli_simple_release, .run = pli_run_coloring, .parts = true, .near = PLI_NEAR_SIMPLE,
+      .figures = pli_figures_coloring, .simple = true },
     { .name = "labels", .summary = "its community by label propagation (--supersteps, 10 by default): a vertex's id",
       .ids = true, .make = pli_labels_make, .gathers = PLAIT_NEAR_BOTH, .sync_only = true, .most = 10,
       .run = pli_run_labels, .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true, .parts = true },
@@ -106,12 +106,14 @@ static const pli_vertex_named programs[] = {
     { .name = "beliefs",
       .summary = "how probable each of its labels is, by belief propagation from --priors (--messages, --smoothing)",
       .make = pli_beliefs_make, .gathers = PLAIT_NEAR_BOTH, .figures = pli_figures_beliefs, .simple = true,
-      .prepare = pli_beliefs_prepare, .release = pli_beliefs_release, .sign = pli_beliefs_sign, .shown = pli_beliefs_shown,
-      .takes = { "priors", "messages", "smoothing", "tolerance" }, .needs = "--priors FILE", .most = 1000 },
+      .prepare = pli_beliefs_prepare, .release = pli_beliefs_release, .sign = pli_beliefs_sign,
+      .shown = pli_beliefs_shown, .takes = { "priors", "messages", "smoothing", "tolerance" },
+      .needs = "--priors FILE", .most = 1000 },
     { .name = "als",
       .summary = "its bias and factors, where edges are ratings from users to items (--components, --l2, --seed)",
       .make = pli_als_make, .gathers = PLAIT_NEAR_BOTH, .figures = pli_figures_als, .out = true, .draws = true,
-      .prepare = pli_als_prepare, .release = pli_als_release, .sign = pli_als_sign, .takes = { "components", "l2", "tolerance" }, .most = 30 },
+      .prepare = pli_als_prepare, .release = pli_als_release, .sign = pli_als_sign,
+      .takes = { "components", "l2", "tolerance" }, .most = 30 },
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 

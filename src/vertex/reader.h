@@ -41,7 +41,7 @@ typedef struct pli_reader {
     pli_neighbors      in, out; /* by all vertices' numbers; start NULL: the program does not gather along them */
     pli_neighbors      rows;    /* along which it gathers; may be lent from in or out */
     int64_t            doubles; /* edges that equal the one before them in their row, dropped or not */
-    uint32_t          *lost_in, *lost_out; /* [vertices] dropped edges that came to each, and left it, are added; NULL: no */
+    uint32_t          *lost_in, *lost_out; /* [vertices] or NULL: dropped edges that came to each, and left it */
     pli_edge           below;   /* the first with a weight below 0; weight 0: there is none */
 } pli_reader;
 

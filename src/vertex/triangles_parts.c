@@ -1,7 +1,7 @@
 /* Triangles where each process has its own part of the graph alone. See triangles.c, whose counts these are.
  *
  * A triangle u, v, w is found at u, whose rank is the lowest: v is in the row of u, and w in those of u and v. The row
- * of v may lie with another worker. So rows go into a table, and a worker reads those of all others once, some at a time:
+ * of v may lie with another worker. So rows go into a table, and a worker reads all others' once, some at a time:
  *
  *     first clock    how many neighbors of a higher rank each vertex has: the table NAME.lengths, by which every worker
  *                    knows where each row begins
