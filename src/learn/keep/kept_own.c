@@ -44,6 +44,11 @@ void pli_kept_own_plan(const pli_kept_own *kept, pli_part_plan *plan) {
         pli_part_plan_add(plan, kept->name, what, type_of(kept->table, a), 0, o->rows,
                           a >= PLI_STATE_PAID ? 0 : plait_table_cols(kept->table), o->rows);
     }
+    for (int32_t i = 0; i < o->n_more; i++) {
+        snprintf(what, sizeof what, OWN "%d.%s", (int)kept->worker, o->more[i].name);
+        pli_part_plan_add(plan, kept->name, what, type_of(kept->table, PLI_STATE_VALUES), 0, o->rows,
+                          plait_table_cols(kept->table), o->rows);
+    }
     snprintf(what, sizeof what, OWN "%d.held", (int)kept->worker);
     if (o->n_held > 0) pli_part_plan_add(plan, kept->name, what, "U64", 0, o->n_held, 0, o->n_held);
     plan_common(kept, plan);
@@ -72,6 +77,8 @@ plait_status pli_kept_own_put(const pli_kept_own *kept, void (*take)(void *user,
     for (int32_t a = 0; a < PLI_STATE_ARRAYS; a++)
         if (o->array[a] != NULL)
             PLI_TRY(give(&g, o->array[a], o->rows * pli_state_row_bytes(&kept->table->spec, a)));
+    for (int32_t i = 0; i < o->n_more; i++)
+        PLI_TRY(give(&g, o->more[i].values, o->rows * pli_row_bytes(&kept->table->spec)));
     if (o->n_held > 0) PLI_TRY(give(&g, o->held, o->n_held * (int64_t)sizeof *o->held));
     if (!has_common(o)) return PLAIT_OK;
     if (o->keys != NULL) PLI_TRY(give(&g, o->keys, o->n * (int64_t)sizeof *o->keys));

@@ -53,7 +53,7 @@ bool pli_kept_own_is_same(pli_checkpoint *from, const char *name, const plait_ta
     snprintf(prefix, sizeof prefix, "own.%d.", (int)pli_job_me(table->job));
     const pli_checkpoint_tensor *values = find(from, kept, prefix, "values");
     return pli_kept_own_workers(from, kept, &missing) == table->job->layout.workers && !missing &&
-           read_numbers(from, kept, prefix, &numbers) && numbers.way == table->ops->own->way && values != NULL &&
+           read_numbers(from, kept, prefix, &numbers) && numbers.way == table->ops->own->way(table) && values != NULL &&
            (plait_table_rows(table) == 0 || values->shape[0] == plait_table_rows(table));
 }
 
@@ -91,6 +91,30 @@ static plait_status read_held(back *k) {
     PLI_TRY(pli_checkpoint_read(k->b->from, tensor, 0, k->own.n_held, k->own.held, k->b->err));
     for (int64_t i = 0; plait_table_rows(k->b->table) > 0 && i < k->own.n_held; i++)
         if (k->own.held[i] >= (uint64_t)plait_table_rows(k->b->table)) return not_this(k, "held");
+    return PLAIT_OK;
+}
+
+/* What lies beside: "from.2" and the like. */
+static plait_status read_more(back *k) {
+    const pli_kept_own_back *b = k->b;
+    char                     start[PLI_CHECKPOINT_NAME];
+    snprintf(start, sizeof start, "%s.%s", k->kept, k->prefix);
+    for (int64_t i = 0; i < pli_checkpoint_tensors(b->from); i++) {
+        const pli_checkpoint_tensor *tensor = pli_checkpoint_tensor_at(b->from, i);
+        const char                  *what = tensor->name + strlen(start);
+        if (strncmp(tensor->name, start, strlen(start)) != 0) continue;
+        if (strncmp(what, "to.", 3) != 0 && strncmp(what, "from.", 5) != 0) continue;
+        pli_own_more *more = &k->own.more[k->own.n_more];
+        if (k->own.n_more == PLI_OWN_MORE || strlen(what) >= sizeof more->name ||
+            strcmp(tensor->type, name_of(b->table->spec.type)) != 0 || tensor->shape[0] != k->own.rows ||
+            pli_checkpoint_row_bytes(tensor) != pli_row_bytes(&b->table->spec))
+            return not_this(k, what);
+        *more = (pli_own_more){ .values = pli_array((size_t)k->own.rows, (size_t)pli_checkpoint_row_bytes(tensor)) };
+        if (more->values == NULL) return no_memory(b);
+        k->own.n_more++;
+        snprintf(more->name, sizeof more->name, "%s", what);
+        PLI_TRY(pli_checkpoint_read(b->from, tensor, 0, k->own.rows, more->values, b->err));
+    }
     return PLAIT_OK;
 }
 
@@ -211,6 +235,7 @@ static plait_status go_on(back *k) {
     if (!read_numbers(k->b->from, k->kept, k->prefix, &k->own.numbers)) return not_this(k, "numbers");
     PLI_TRY(check_rule(k, k->kept));
     PLI_TRY(read_arrays(k, true));
+    PLI_TRY(read_more(k));
     return read_held(k);
 }
 

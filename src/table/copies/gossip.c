@@ -49,8 +49,16 @@ pli_msg *pli_gossip_take(pli_gossip_table *table, int64_t clock, int32_t from) {
 /* --- what comes --------------------------------------------------------------------------------------------------- */
 
 static void add_to_box(pli_gossip_table *table, const pli_msg *msg, pli_out *out) {
-    double weight;
+    const void *values = pli_at_const(pli_msg_body(msg), sizeof(double));
+    plait_error err = { 0 };
+    double      weight;
     memcpy(&weight, pli_msg_body(msg), sizeof weight);
+    if (table->estimates != NULL &&
+        pli_estimates_take(table->estimates, msg->head.src, msg->head.clock, values,
+                           (int64_t)(msg->head.body_bytes - sizeof weight), &values, &err) < 0) {
+        pli_out_fail(out, err.code, "%s", err.text);
+        return;
+    }
     if (table->box == NULL) table->box = pli_calloc((size_t)table->n, pli_type_bytes(table->type));
     if (table->box_weight == 0) table->n_come = 0; /* the box was emptied */
     if (table->box == NULL ||
@@ -59,7 +67,7 @@ static void add_to_box(pli_gossip_table *table, const pli_msg *msg, pli_out *out
         return;
     }
     table->come[table->n_come++] = (pli_gossip_come){ .peer = msg->head.src, .clock = msg->head.clock };
-    pli_values_add_scaled(table->type, table->n, weight, pli_at_const(pli_msg_body(msg), sizeof weight), table->box);
+    pli_values_add_scaled(table->type, table->n, weight, values, table->box);
     table->box_weight += weight;
     pli_out_work(out, PLI_WORK_SUMS, (uint64_t)table->n);
 }
@@ -68,8 +76,9 @@ static bool is_sound(const pli_gossip_table *table, const pli_msg *msg) {
     uint64_t values = (uint64_t)table->n * pli_type_bytes(table->type);
     double   weight = 1;
     if (msg->head.kind == PLI_GOSSIP_MARK) return msg->head.body_bytes == 0;
-    if (msg->head.kind != PLI_GOSSIP_COPY || msg->head.body_bytes != values + (table->rounds ? 0 : sizeof weight))
-        return false;
+    if (msg->head.kind != PLI_GOSSIP_COPY) return false;
+    if (table->estimates == NULL && msg->head.body_bytes != values + (table->rounds ? 0 : sizeof weight)) return false;
+    if (table->estimates != NULL && msg->head.body_bytes < (table->rounds ? 0 : sizeof weight)) return false;
     if (!table->rounds) memcpy(&weight, pli_msg_body(msg), sizeof weight);
     return weight > 0 && weight <= 1e9;
 }
@@ -186,6 +195,7 @@ static void free_table(pli_gossip_table *table) {
     pli_msg_free_list(&table->first);
     pli_free(table->box);
     pli_free(table->come);
+    pli_estimates_close(&table->estimates);
     pli_free(table->marked);
     pli_free(table);
 }

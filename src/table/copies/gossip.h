@@ -26,10 +26,11 @@
 #include <plait/comm.h>
 
 #include "comm/links.h"
+#include "table/copies/estimates.h"
 #include "table/copies/neighbours.h"
 
 /* head.kind. head.arg32 is the table, head.clock the sender's clock. The body of a copy: its weight as a double, if it
- * has one; then the values. */
+ * has one; then the values, or with filters what pli_estimates_put has made of them. */
 typedef enum pli_gossip_kind { PLI_GOSSIP_COPY = 1, PLI_GOSSIP_MARK = 2 } pli_gossip_kind;
 
 /* A copy that was mixed, for the event log. */
@@ -45,6 +46,7 @@ typedef struct pli_gossip_table {
     int64_t    n;       /* values of a copy */
     bool       rounds;
     pli_msg   *first, **last; /* rounds: copies that have come and are not mixed yet */
+    pli_estimates *estimates; /* owned: the table's filters; NULL: none. In rounds whoever mixes decodes */
     void      *box;     /* without rounds: the sum of weight x values [n] of the copies that have come; NULL before the
                          * first */
     double     box_weight;

@@ -60,6 +60,7 @@ plait_status pli_own_put(plait_table *table, const pli_own *own, plait_error *er
 
 void pli_own_free(pli_own *own) {
     for (int32_t a = 0; a < PLI_STATE_ARRAYS; a++) pli_free(own->array[a]);
+    for (int32_t i = 0; i < own->n_more; i++) pli_free(own->more[i].values);
     pli_free(own->held);
     pli_free(own->keys);
     pli_free(own->common);

@@ -21,7 +21,7 @@ struct pli_shard;
 
 /* How a mirror goes on. In a checkpoint: doubles, in this order. */
 typedef struct pli_own_numbers {
-    double way;    /* 1: gossip, 2: local-sgd; a mirror of one is none of the other */
+    double way;    /* how mirrors meet; one that met another way is put back as the average */
     double weight; /* gossip: of the mirror, among all */
     double rounds; /* gossip: how many it has made, which tells the next neighbours */
     double units;  /* up to where penalties go */
@@ -31,11 +31,20 @@ typedef struct pli_own_numbers {
 } pli_own_numbers;
 enum { PLI_OWN_NUMBERS = sizeof(pli_own_numbers) / sizeof(double) };
 
+/* Something as large as the mirror's values beside them, as an estimate (copies/estimates.h). */
+typedef struct pli_own_more {
+    char  name[24]; /* "from.2" */
+    void *values;   /* [rows, cols] */
+} pli_own_more;
+enum { PLI_OWN_MORE = 64 };
+
 typedef struct pli_own {
     bool            there; /* the table has such mirrors */
     pli_own_numbers numbers;
     int64_t         rows;                    /* of the mirror */
     void           *array[PLI_STATE_ARRAYS]; /* [rows, ...] each that the table has; on the way back NULL: as it is */
+    pli_own_more    more[PLI_OWN_MORE];
+    int32_t         n_more;
     int64_t         n_held;
     uint64_t       *held; /* local-sgd, by key: rows of the round, which the mirror has moved on its own */
     /* what all have in common; this worker's share of it */
@@ -46,13 +55,14 @@ typedef struct pli_own {
 
 /* What a topology does for it. */
 typedef struct pli_own_ops {
-    double way; /* of its numbers */
+    double (*way)(const plait_table *table); /* of its numbers */
     struct pli_shard *(*mirror)(const plait_table *table);
     /** The table inside it that all have in common; NULL: there is none. */
     plait_table *(*common)(plait_table *table);
-    /** Fills numbers, held and the worker's share of what is in common. Behind a barrier. Errors: ENOMEM. */
+    /** Fills numbers, more, held and the worker's share of what is in common. Behind a barrier. Errors: ENOMEM. */
     plait_status (*take)(plait_table *table, pli_own *own, plait_error *err);
-    /** The mirror's rows are there; takes over numbers and held. Errors: ENOMEM. */
+    /** The mirror's rows are there; takes over numbers, more and held. way is another where it begins with the average.
+     *  Errors: ENOMEM. */
     plait_status (*put)(plait_table *table, const pli_own *own, plait_error *err);
 } pli_own_ops;
 

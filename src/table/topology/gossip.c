@@ -9,6 +9,7 @@
  *                               neighbours, and mix them
  *     async                     one neighbour, another in each clock, gets the copy and half its weight; the worker
  *                               mixes what has come (gossip.h)
+ *     with filters              messages carry differences to what neighbours know of the copy (estimates.h)
  *     at a barrier              a sum over all workers makes the average of all copies. The worker reads the average
  *                               until its next clock; its own copy stays as it was
  *
@@ -16,36 +17,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/client/pending.h"
-#include "table/copies/gossip.h"
 #include "table/events.h"
-#include "table/state/own.h"
 #include "table/state/shard.h"
 #include "table/state/updates.h"
 #include "table/state/values.h"
 #include "table/table.h"
+#include "table/topology/averaged.h"
 
 enum { WHAT_BYTES = 128, MIX = 4096 /* values at a time */ };
 
 /* A worker of less weight has sent away much more weight than it has received. It waits until somebody sends it
  * some. */
 static const double LEAST_WEIGHT = 1.0 / 64;
-
-struct pli_averaged {
-    pli_shard         shard; /* the copy */
-    pli_pending       pending;
-    pli_policy        policy;
-    pli_graph         graph;
-    pli_gossip_table *peers;
-    int64_t           n; /* values        */
-    double            weight;
-    int64_t           rounds, marks;
-    uint64_t          incs, pushes; /* incs that are pending; pushes made of earlier ones */
-    void             *average; /* [n + 1] the average of all copies, as of a barrier in this clock; NULL: none */
-    bool              met;     /* it is what is read */
-};
-
-static struct pli_averaged *averaged_of(const plait_table *table) { return table->state; }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
@@ -56,6 +39,16 @@ static plait_status open_machine(plait_job *job, plait_error *err) {
         return pli_fail(err, PLAIT_ENOMEM, "no memory to average with %d workers", job->layout.workers);
     return pli_port_open_in(job->comm, job->group, PLI_PORT_GOSSIP, &pli_gossip_ops, &job->gossip, &job->gossip_port,
                             err);
+}
+
+static plait_status open_filters(plait_table *table, plait_error *err) {
+    struct pli_averaged      *a = table->state;
+    const plait_job          *job = table->job;
+    const pli_estimates_place place = { .scope = pli_layout_filters(&job->layout), .seed = job->layout.seed,
+                                        .rank = pli_job_me(job), .workers = job->layout.workers, .graph = a->graph,
+                                        .rounds = pli_policy_at_clock(&a->policy) };
+    if (table->spec.filter[0] == '\0' || job->layout.workers == 1) return PLAIT_OK;
+    return pli_estimates_open(&table->spec, &place, a->shard.store.slab->memory, &a->estimates, err);
 }
 
 static plait_status open_copy(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
@@ -73,9 +66,11 @@ static plait_status open_copy(plait_table *table, const void *initial, const voi
     pli_pending_init(&a->pending, spec, 0);
     PLI_TRY(pli_policy_make(spec->consistency, &scope, &a->policy, err));
     PLI_TRY(pli_shard_open(&a->shard, spec, 0, false, initial, penalty, err));
+    PLI_TRY(open_filters(table, err));
     PLI_TRY(open_machine(job, err));
     pli_port_enter(job->gossip_port, &now_ns, &out);
     a->peers = pli_gossip_add(&job->gossip, spec->id, spec->type, a->n, pli_policy_at_clock(&a->policy));
+    if (a->peers != NULL) a->peers->estimates = a->estimates;
     pli_port_leave(job->gossip_port, &out);
     return a->peers != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
 }
@@ -95,6 +90,7 @@ static void gossip_close(plait_table *table) {
     table->state = NULL;
     if (a == NULL) return;
     pli_pending_destroy(&a->pending);
+    if (a->peers == NULL) pli_estimates_close(&a->estimates); /* else they are the machine's */
     if (a->shard.store.chunk != NULL) pli_shard_close(&a->shard);
     pli_policy_destroy(&a->policy);
     pli_free(a->average);
@@ -105,12 +101,12 @@ static void gossip_close(plait_table *table) {
 
 /* Behind a barrier no copy moves until the clock ends, so the average is read. */
 static const void *average_of(const plait_table *table) {
-    return averaged_of(table)->met ? averaged_of(table)->average : NULL;
+    return pli_averaged_of(table)->met ? pli_averaged_of(table)->average : NULL;
 }
 
 /* An inc moves the average by what it adds, so it moves the own copy by more. */
 static double scale_of_pending(const plait_table *table) {
-    return table->spec.ruled ? 0 : (double)table->job->layout.workers / averaged_of(table)->weight;
+    return table->spec.ruled ? 0 : (double)table->job->layout.workers / pli_averaged_of(table)->weight;
 }
 
 /* The part of what is pending that is laid over what is read: over the average, or over the own copy. */
@@ -180,7 +176,7 @@ static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const v
 static bool is_there(void *arg) { return pli_gossip_is_there(arg); }
 
 static int32_t held_by(const plait_table *table) {
-    return atomic_load_explicit(&averaged_of(table)->peers->held_by, memory_order_acquire);
+    return atomic_load_explicit(&pli_averaged_of(table)->peers->held_by, memory_order_acquire);
 }
 
 static void tell(const void *arg, char *text, size_t bytes) {
@@ -200,7 +196,7 @@ static void show(const void *arg, pli_wait *wait) {
 
 static plait_status wait_for_neighbours(plait_table *table, plait_error *err) {
     const pli_reason reason = { .tell = tell, .show = show, .arg = table };
-    return pli_comm_wait(table->job->comm, is_there, averaged_of(table)->peers, &reason, err);
+    return pli_comm_wait(table->job->comm, is_there, pli_averaged_of(table)->peers, &reason, err);
 }
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
@@ -240,20 +236,71 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
     return PLAIT_OK;
 }
 
-/* Mixes the copies of one block with equal weights: the own one, and those of from [n], in the order of workers. */
-static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copies, int64_t at, int64_t count,
-                      void *into) {
+/* Who has spoken to this worker in a round, in the order of workers, and what it knows of their copies. */
+typedef struct heard {
+    int32_t     n;
+    pli_msg    *msg[PLI_NEIGHBOURS_MAX];
+    const void *values[PLI_NEIGHBOURS_MAX];
+} heard;
+
+/* Mixes the copies of one block with equal weights: the own one, and those that were heard. */
+static void mix_block(const plait_table *table, const heard *h, int64_t at, int64_t count, void *into) {
     const struct pli_averaged *a = table->state;
     plait_type                 type = table->spec.type;
     int64_t                    bytes = at * table->spec.width;
-    double                     weight = 1 / (double)(n + 1);
+    double                     weight = 1 / (double)(h->n + 1);
     int32_t                    me = pli_job_me(table->job), i = 0;
     memset(pli_at(into, bytes), 0, (size_t)(count * table->spec.width));
-    for (; i < n && copies[i]->head.src < me; i++)
-        pli_values_add_scaled(type, count, weight, pli_at_const(pli_msg_body(copies[i]), bytes), pli_at(into, bytes));
+    for (; i < h->n && h->msg[i]->head.src < me; i++)
+        pli_values_add_scaled(type, count, weight, pli_at_const(h->values[i], bytes), pli_at(into, bytes));
     pli_values_add_scaled(type, count, weight, pli_at_const(a->shard.store.slab->memory, bytes), pli_at(into, bytes));
-    for (; i < n; i++)
-        pli_values_add_scaled(type, count, weight, pli_at_const(pli_msg_body(copies[i]), bytes), pli_at(into, bytes));
+    for (; i < h->n; i++)
+        pli_values_add_scaled(type, count, weight, pli_at_const(h->values[i], bytes), pli_at(into, bytes));
+}
+
+/* The same out of estimates: what was heard pulls, what the others know of this copy pulls back. */
+static void mix_estimates(const plait_table *table, const heard *h, int64_t at, int64_t count, void *into) {
+    const struct pli_averaged *a = table->state;
+    plait_type                 type = table->spec.type;
+    int64_t                    bytes = at * table->spec.width;
+    double                     step = a->estimates->share / (double)(h->n + 1);
+    int32_t                    to[PLI_NEIGHBOURS_MAX];
+    int32_t n = pli_neighbours_to(a->graph, table->job->layout.workers, pli_job_me(table->job), a->rounds, to);
+    memcpy(pli_at(into, bytes), pli_at_const(a->shard.store.slab->memory, bytes), (size_t)(count * table->spec.width));
+    for (int32_t i = 0; i < h->n; i++)
+        pli_values_add_scaled(type, count, step, pli_at_const(h->values[i], bytes), pli_at(into, bytes));
+    for (int32_t i = 0; i < n; i++)
+        pli_values_add_scaled(type, count, -step, pli_at_const(pli_estimates_own(a->estimates, to[i]), bytes),
+                              pli_at(into, bytes));
+}
+
+/* What goes to one neighbour, through the filters, behind `head` bytes of the caller's. */
+static plait_status filtered_copy(plait_table *table, int64_t clock, int32_t to, size_t head, pli_msg **copy_out,
+                                  plait_error *err) {
+    struct pli_averaged *a = table->state;
+    pli_bytes            bytes = { 0 };
+    plait_status         status =
+        pli_estimates_put(a->estimates, to, clock, a->shard.store.slab->memory, &bytes, err);
+    pli_msg *msg = status >= 0 ? pli_msg_new(head + (size_t)bytes.n) : NULL;
+    if (msg != NULL) memcpy(pli_at(pli_msg_body(msg), (int64_t)head), bytes.data, (size_t)bytes.n);
+    pli_bytes_free(&bytes);
+    *copy_out = msg;
+    return status >= 0 && msg == NULL ? no_memory(table, err) : status;
+}
+
+/* A message for each of to [n]: the copy itself; through filters, one for all where all hear the same. */
+static plait_status make_copies(plait_table *table, int64_t clock, int32_t n, const int32_t *to, pli_msg **copy,
+                                plait_error *err) {
+    struct pli_averaged *a = table->state;
+    plait_status         status = PLAIT_OK;
+    for (int32_t i = 0; status >= 0 && i < n; i++) {
+        if (a->estimates == NULL) copy[i] = pli_msg_of_slab(a->shard.store.slab, 0, a->shard.store.slab->bytes);
+        else if (i > 0 && a->estimates->shared) copy[i] = pli_msg_copy(copy[0]);
+        else status = filtered_copy(table, clock, to[i], 0, &copy[i], err);
+        if (status >= 0 && copy[i] == NULL) status = no_memory(table, err);
+    }
+    for (int32_t i = 0; status < 0 && i < n; i++) pli_msg_free(&copy[i]);
+    return status;
 }
 
 static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *err) {
@@ -266,37 +313,57 @@ static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *
     uint64_t now_ns;
     pli_out  out;
     plait_status status = PLAIT_OK;
+    pli_msg *copy[PLI_NEIGHBOURS_MAX] = { NULL };
+    PLI_TRY(make_copies(table, clock, n_to, to, copy, err));
     for (int32_t i = 0; i < n_to; i++) raise_copy(table, PLI_EVENT_GIVE, to[i], clock, clock);
     pli_port_enter(job->gossip_port, &now_ns, &out);
-    for (int32_t i = 0; status >= 0 && i < n_to; i++)
-        status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to[i],
-                                 pli_msg_of_slab(a->shard.store.slab, 0, a->shard.store.slab->bytes), &out, err);
+    for (int32_t i = 0; status >= 0 && i < n_to; i++) {
+        status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to[i], copy[i], &out, err);
+        copy[i] = NULL;
+    }
     pli_gossip_await(a->peers, false, clock, n_from, from);
     pli_port_leave(job->gossip_port, &out);
+    for (int32_t i = 0; i < n_to; i++) pli_msg_free(&copy[i]);
+    return status;
+}
+
+/* Takes what has come, and through the filters learns from it. */
+static plait_status hear(plait_table *table, int64_t clock, heard *h, plait_error *err) {
+    struct pli_averaged *a = table->state;
+    plait_job           *job = table->job;
+    plait_status         status = PLAIT_OK;
+    uint64_t             now_ns;
+    pli_out              out;
+    h->n = a->peers->n_from;
+    pli_port_enter(job->gossip_port, &now_ns, &out);
+    for (int32_t i = 0; i < h->n; i++) h->msg[i] = pli_gossip_take(a->peers, clock, a->peers->from[i]);
+    pli_port_leave(job->gossip_port, &out);
+    for (int32_t i = 0; status >= 0 && i < h->n; i++) {
+        h->values[i] = pli_msg_body(h->msg[i]);
+        if (a->estimates != NULL)
+            status = pli_estimates_take(a->estimates, h->msg[i]->head.src, clock, pli_msg_body(h->msg[i]),
+                                        (int64_t)h->msg[i]->head.body_bytes, &h->values[i], err);
+    }
     return status;
 }
 
 static plait_status mix_round(plait_table *table, int64_t clock, plait_error *err) {
     struct pli_averaged *a = table->state;
-    plait_job           *job = table->job;
-    pli_msg             *copies[PLI_NEIGHBOURS_MAX];
-    int32_t              n = a->peers->n_from;
-    uint64_t             now_ns;
-    pli_out              out;
+    const bool           estimated = a->estimates != NULL && !a->estimates->exact;
+    heard                h;
     pli_slab            *mixed = pli_slab_new(a->shard.store.slab->bytes);
     if (mixed == NULL) return no_memory(table, err);
-    pli_port_enter(job->gossip_port, &now_ns, &out);
-    for (int32_t i = 0; i < n; i++) copies[i] = pli_gossip_take(a->peers, clock, a->peers->from[i]);
-    pli_port_leave(job->gossip_port, &out);
-    for (int64_t at = 0; at < a->n; at += MIX)
-        mix_block(table, n, copies, at, a->n - at < MIX ? a->n - at : MIX, mixed->memory);
-    pli_store_swap(&a->shard.store, mixed);
-    pli_comm_work(job->comm, PLI_WORK_SUMS, (uint64_t)(a->n * (n + 1)));
-    for (int32_t i = 0; i < n; i++) {
-        raise_copy(table, PLI_EVENT_MIX, copies[i]->head.src, copies[i]->head.clock, clock);
-        pli_msg_free(&copies[i]);
+    plait_status status = hear(table, clock, &h, err);
+    for (int64_t at = 0; status >= 0 && at < a->n; at += MIX)
+        (estimated ? mix_estimates : mix_block)(table, &h, at, a->n - at < MIX ? a->n - at : MIX, mixed->memory);
+    if (status >= 0) pli_store_swap(&a->shard.store, mixed);
+    else pli_slab_unref(&mixed);
+    pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(a->n * (h.n + 1)));
+    for (int32_t i = 0; i < h.n; i++) {
+        raise_copy(table, PLI_EVENT_MIX, h.msg[i]->head.src, h.msg[i]->head.clock, clock);
+        pli_msg_free(&h.msg[i]);
     }
-    return PLAIT_OK;
+    return status;
 }
 
 static plait_status round_of(plait_table *table, int64_t clock, plait_error *err) {
@@ -318,16 +385,41 @@ static void mix_box(plait_table *table, int64_t clock) {
     if (came) pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(2 * a->n));
 }
 
-static pli_msg *weighted_copy(const struct pli_averaged *a) {
-    size_t   bytes = a->shard.store.slab->bytes;
-    pli_msg *msg = pli_msg_new(sizeof a->weight + bytes);
-    if (msg == NULL) return NULL;
-    memcpy(pli_msg_body(msg), &a->weight, sizeof a->weight);
-    memcpy(pli_at(pli_msg_body(msg), sizeof a->weight), a->shard.store.slab->memory, bytes);
-    return msg;
+static plait_status plain_copy(plait_table *table, size_t head, pli_msg **copy_out, plait_error *err) {
+    const pli_slab *values = pli_averaged_of(table)->shard.store.slab;
+    pli_msg        *msg = pli_msg_new(head + values->bytes);
+    if (msg == NULL) return no_memory(table, err);
+    memcpy(pli_at(pli_msg_body(msg), (int64_t)head), values->memory, values->bytes);
+    *copy_out = msg;
+    return PLAIT_OK;
 }
 
-/* Mixes what has come, and sends the copy to the next neighbour with half of its weight. */
+/* The weight goes with what the neighbour knows of the copy; what it does not know stays, in what is left of the
+ * weight. */
+static void keep_rest(plait_table *table, int32_t to, double gone) {
+    struct pli_averaged *a = table->state;
+    const double         part = gone / a->weight;
+    if (a->estimates == NULL || a->estimates->exact) return;
+    pli_values_scale(table->spec.type, a->n, 1 + part, a->shard.store.slab->memory);
+    pli_values_add_scaled(table->spec.type, a->n, -part, pli_estimates_own(a->estimates, to),
+                          a->shard.store.slab->memory);
+    pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)a->n);
+}
+
+/* Half of the weight goes; less through filters that let less through. */
+static plait_status weighted_copy(plait_table *table, int64_t clock, int32_t to, pli_msg **copy_out,
+                                  plait_error *err) {
+    struct pli_averaged *a = table->state;
+    const double         gone = a->weight / 2 * (a->estimates != NULL ? a->estimates->share : 1);
+    PLI_TRY(a->estimates == NULL ? plain_copy(table, sizeof gone, copy_out, err)
+                                 : filtered_copy(table, clock, to, sizeof gone, copy_out, err));
+    memcpy(pli_msg_body(*copy_out), &gone, sizeof gone);
+    a->weight -= gone;
+    keep_rest(table, to, gone);
+    return PLAIT_OK;
+}
+
+/* Mixes what has come, and sends the copy to the next neighbour with a part of its weight. */
 static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
@@ -340,9 +432,10 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
     pli_port_enter(job->gossip_port, &now_ns, &out);
     mix_box(table, clock);
     if (to >= 0 && a->weight >= LEAST_WEIGHT) {
-        a->weight /= 2;
-        raise_copy(table, PLI_EVENT_GIVE, to, clock, clock);
-        status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to, weighted_copy(a), &out, err);
+        pli_msg *copy = NULL;
+        status = weighted_copy(table, clock, to, &copy, err);
+        if (status >= 0) raise_copy(table, PLI_EVENT_GIVE, to, clock, clock);
+        if (status >= 0) status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to, copy, &out, err);
     }
     pli_port_leave(job->gossip_port, &out);
     return status;
@@ -351,18 +444,18 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
 /* Must the next clock wait for others to have ended this one? */
 static bool must_meet(const plait_table *table, int64_t clock) {
     const plait_job *job = table->job;
-    return !pli_policy_may_start(&averaged_of(table)->policy, job->layout.workers, pli_job_me(job),
+    return !pli_policy_may_start(&pli_averaged_of(table)->policy, job->layout.workers, pli_job_me(job),
                                  clock + 1, clock);
 }
 
 static plait_status gossip_clock(plait_table *table, plait_error *err) {
     int64_t clock = table->job->clock;
-    pli_free(averaged_of(table)->average);
-    averaged_of(table)->average = NULL;
-    averaged_of(table)->met = false;
-    if (!pli_store_own(&averaged_of(table)->shard.store)) return no_memory(table, err);
+    pli_free(pli_averaged_of(table)->average);
+    pli_averaged_of(table)->average = NULL;
+    pli_averaged_of(table)->met = false;
+    if (!pli_store_own(&pli_averaged_of(table)->shard.store)) return no_memory(table, err);
     PLI_TRY(move_own(table, clock, err));
-    if (!averaged_of(table)->peers->rounds) return pass_on(table, clock, err);
+    if (!pli_averaged_of(table)->peers->rounds) return pass_on(table, clock, err);
     return must_meet(table, clock) ? round_of(table, clock, err) : PLAIT_OK;
 }
 
@@ -404,58 +497,21 @@ static plait_status gossip_settle(plait_table *table, plait_error *err) {
 }
 
 static void gossip_refresh(plait_table *table) {
-    if (!table->job->quiet) averaged_of(table)->met = true;
+    if (!table->job->quiet) pli_averaged_of(table)->met = true;
 }
 
 /* Behind the barrier all that was sent has come. Weights stay; their sum is the number of workers. */
 static plait_status gossip_zero(plait_table *table, int64_t number, plait_error *err) {
-    struct pli_averaged *a = averaged_of(table);
+    struct pli_averaged *a = pli_averaged_of(table);
     (void)number;
     if (!pli_store_zero(&a->shard.store)) return no_memory(table, err);
+    if (a->estimates != NULL) pli_estimates_reset(a->estimates, NULL);
     if (a->average != NULL) memset(a->average, 0, (size_t)(a->n * table->spec.width));
     return PLAIT_OK;
 }
 
-/* --- checkpoints -------------------------------------------------------------------------------------------------- */
-
-enum { WAY = 1 }; /* pli_own_numbers.way */
-
-static pli_shard *mirror_of(const plait_table *table) { return &averaged_of(table)->shard; }
-
-static plait_table *common_of(plait_table *table) {
-    (void)table;
-    return NULL;
-}
-
-/* Behind a barrier nothing is on its way: all weights are in mirrors. A lone worker's mirror is the average. */
-static plait_status take_own(plait_table *table, pli_own *own, plait_error *err) {
-    const struct pli_averaged *a = table->state;
-    const int64_t              row_bytes = pli_row_bytes(&table->spec);
-    own->numbers = (pli_own_numbers){ .way = WAY, .weight = a->weight, .rounds = (double)a->rounds, .met = a->met };
-    pli_state_share(table, table->spec.rows, &own->first, &own->n);
-    own->common = pli_array((size_t)own->n, (size_t)row_bytes);
-    if (own->common == NULL && own->n > 0) return no_memory(table, err);
-    if (a->average != NULL)
-        memcpy(own->common, pli_at(a->average, own->first * row_bytes), (size_t)(own->n * row_bytes));
-    else pli_store_get_rows(&a->shard.store, own->first, own->n, own->common);
-    return PLAIT_OK;
-}
-
-static plait_status put_own(plait_table *table, const pli_own *own, plait_error *err) {
-    struct pli_averaged *a = table->state;
-    (void)err;
-    a->weight = own->numbers.way == WAY ? own->numbers.weight : 1;
-    a->rounds = own->numbers.way == WAY ? (int64_t)own->numbers.rounds : 0;
-    a->met = own->numbers.way == WAY && own->numbers.met != 0; /* a barrier follows, which makes the average */
-    return PLAIT_OK;
-}
-
-static const pli_own_ops own_ops = {
-    .way = WAY, .mirror = mirror_of, .common = common_of, .take = take_own, .put = put_own
-};
-
 const pli_topology_ops pli_averaged_ops = {
     .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
     .clock = gossip_clock, .settle = gossip_settle, .refresh = gossip_refresh, .zero = gossip_zero,
-    .own = &own_ops,
+    .own = &pli_averaged_own,
 };
