@@ -1,6 +1,6 @@
 /* A worker averages with neighbours who send arbitrary messages, through filters or not. The job fails by name, or the
- * copies have the sizes of their tables; nothing is read or written outside of a message. Input: frames of kind, source,
- * table, clock (a byte each), two bytes of length, a body. */
+ * copies have the sizes of their tables; nothing is read or written outside of a message. Input: frames of kind,
+ * source, table, clock (a byte each), two bytes of length, a body. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
