@@ -1,0 +1,533 @@
+/* Whole jobs in virtual time, in which all goes wrong together: ranks die, workers join and leave as the cluster's file
+ * has it, ranks are parted into two to four sides, which heal or do not, and messages are late, lost and doubled. Jobs
+ * with slots (table/copies/roster.h) under bsp with two or three replicas of each shard; besides, a fixed number of
+ * workers under ssp, async and allreduce. Every split of four servers is there, with the workers apart or on the same
+ * ranks, and heals before anybody is suspected, while the vote may be under way, or never. Each job runs in a process of
+ * its own (SimGrid takes one platform a process).
+ *
+ * Of worker v's rows in clock c, whoever computes them adds 2^c to column v, so a value is the set of the clocks that it
+ * contains: lost or doubled, it shows. The test keeps its own ledger of what was acknowledged to whom, and when:
+ *   - who ends well reads, under bsp, all clocks of all columns, once: so all that was acknowledged to anybody is there.
+ *     Under other policies it reads each clock that was acknowledged to a worker, and at most the next one;
+ *   - once the sides have had time to notice, at most one of them acknowledges anything while they are parted, and if
+ *     nobody dies, only one with a majority;
+ *   - if the ranks are never together again, all who end well are on one side;
+ *   - if nobody dies, the side with a majority, a replica of every shard and a worker that is in ends well, and all do
+ *     if they are together again before anybody is suspected;
+ *   - no collective counts more workers than there are.
+ * The audit proves each job from its events.
+ *
+ * To replay a failing job, set PLAIT_SEED=number. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <plait/table.h>
+
+#include "sim/apart.h"
+#include "table/table.h"
+#include "table/witness.h"
+
+enum { HEALS = 3, SPLITS = 14, EVERY = 2 * SPLITS * HEALS };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* there actors are threads, and slow */
+enum { DRAWN = 20, DRAWN_FULL = 200 };
+#else
+enum { DRAWN = 120, DRAWN_FULL = 1200 };
+#endif
+enum { WORKERS_MAX = 6, RANKS_MAX = 10, ITEMS = 5, ROWS = 1040 /* a piece for each server */, CLOCKS = 14, TURNS = 6 };
+enum { CLUSTER_BYTES = 4096 };
+#define MS          UINT64_C(1000000)
+#define PATIENCE_NS (20 * MS)
+#define NOTICED_NS  (36 * MS) /* after which a side without the right to go on has stopped */
+#define FULL        ((UINT64_C(1) << CLOCKS) - 1)
+
+typedef enum heal { BEFORE, MEANWHILE, NEVER } heal;
+
+typedef struct plan {
+    uint64_t    seed;
+    const char *topology, *consistency;
+    bool        bsp, sums, lossy; /* sums: tables are mirrors, which all workers sum */
+    int32_t     workers, servers, slots, replicas, kills, turns;
+    bool        killed[RANKS_MAX];
+    bool        stays[WORKERS_MAX]; /* it is in from the first to the last clock, unless it dies */
+    int32_t     sides, side[RANKS_MAX];
+    heal        heals;
+    uint64_t    from_ns, until_ns;
+    char        cluster[CLUSTER_BYTES];
+    size_t      length;
+} plan;
+
+typedef struct board {
+    uint64_t acknowledged[WORKERS_MAX]; /* a set of clocks */
+    uint64_t seen[WORKERS_MAX][ITEMS][WORKERS_MAX];
+    bool     read[WORKERS_MAX], well[WORKERS_MAX]; /* well: it has read all, or was away when the others had */
+    uint64_t began_ns;                             /* when the last worker had its table */
+    int32_t  with_table;
+    uint64_t late_ns[WORKERS_MAX]; /* the last acknowledgement while the ranks were apart, after NOTICED_NS */
+    char     why[400];
+    int64_t  all, some, nobody, early, joined, left, away, counted; /* counts of all jobs */
+} board;
+
+static board *shown;
+
+static struct {
+    plan    p;
+    witness heard;
+    bool    listening;
+} run;
+
+__attribute__((format(printf, 1, 2))) static plait_status wrong(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    if (shown->why[0] == '\0') vsnprintf(shown->why, sizeof shown->why, format, list);
+    va_end(list);
+    return PLAIT_EDIVERGED;
+}
+
+/* --- a plan ------------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void say(plan *p, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    p->length += (size_t)vsnprintf(p->cluster + p->length, CLUSTER_BYTES - p->length, format, list);
+    va_end(list);
+}
+
+static int32_t ranks_of(const plan *p) { return p->workers + p->servers; }
+
+static uint64_t between(pli_random *r, uint64_t low, uint64_t high) { return low + pli_random_below(r, high - low); }
+
+static void say_deaths(plan *p, pli_random *r, uint64_t dies_ns[RANKS_MAX]) {
+    for (int32_t k = 0; k < ranks_of(p); k++) dies_ns[k] = UINT64_MAX;
+    for (int32_t i = 0; i < p->kills; i++) {
+        const int32_t victim = (int32_t)pli_random_below(r, (uint64_t)ranks_of(p));
+        if (p->killed[victim]) continue;
+        p->killed[victim] = true;
+        dies_ns[victim] = between(r, 6 * MS, 60 * MS);
+        say(p, "  - kill: {ranks: %d, at: %llu ns}\n", victim, (unsigned long long)dies_ns[victim]);
+    }
+}
+
+/* Workers come and go, but for the MIN that are always in. */
+static void say_turns(plan *p, pli_random *r, const uint64_t dies_ns[RANKS_MAX]) {
+    const int32_t least = p->workers - p->slots;
+    uint64_t      at = 4 * MS;
+    int32_t       n_in = least;
+    bool          in[WORKERS_MAX];
+    for (int32_t w = 0; w < p->workers; w++) p->stays[w] = in[w] = w < least;
+    for (int32_t i = 0; p->slots > 0 && i < TURNS; i++) {
+        const int32_t w = (int32_t)pli_random_below(r, (uint64_t)p->workers);
+        at += pli_random_below(r, 10 * MS);
+        if (dies_ns[w] <= at || (in[w] && n_in == least)) continue;
+        say(p, "  - %s: {ranks: %d, at: %llu ns}\n", in[w] ? "leave" : "join", w, (unsigned long long)at);
+        n_in += in[w] ? -1 : 1;
+        in[w] = !in[w];
+        p->stays[w] = false;
+        p->turns++;
+    }
+}
+
+static void say_sides(plan *p, pli_random *r) {
+    p->from_ns = between(r, 10 * MS, 30 * MS);
+    p->until_ns = p->heals == BEFORE      ? p->from_ns + PATIENCE_NS - 1 - pli_random_below(r, 18 * MS)
+                  : p->heals == MEANWHILE ? p->from_ns + PATIENCE_NS + pli_random_below(r, 24 * MS)
+                                          : UINT64_MAX;
+    if (p->sides == 1) return;
+    say(p, "  - partition: {sides: [");
+    for (int32_t side = 0; side < p->sides; side++) {
+        const char *comma = "";
+        say(p, "%s[", side > 0 ? ", " : "");
+        for (int32_t k = 0; k < ranks_of(p); k++) {
+            if (p->side[k] != side) continue;
+            say(p, "%s%d", comma, k);
+            comma = ", ";
+        }
+        say(p, "]");
+    }
+    say(p, "], from: %llu ns", (unsigned long long)p->from_ns);
+    if (p->heals != NEVER) say(p, ", until: %llu ns", (unsigned long long)p->until_ns);
+    say(p, "}\n");
+}
+
+static void say_cluster(plan *p, pli_random *r) {
+    uint64_t dies_ns[RANKS_MAX];
+    say(p, "version: 1\nhosts: [{count: %d}]\n", ranks_of(p));
+    say(p, "cost: {clock: 2 ms, notice: 4 ms, patience: 20 ms, resend: 5 ms}\nevents:\n  - jitter: {sigma: 0.2}\n");
+    say_deaths(p, r, dies_ns);
+    say_turns(p, r, dies_ns);
+    say_sides(p, r);
+    if (p->lossy) say(p, "  - messages: {delay: 1 ms, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n");
+    /* A long cut long after the job, so that a short one meets a membership machine for each rank as well. */
+    if (p->heals == BEFORE) say(p, "  - partition: {sides: [[0]], from: 3000 s}\n");
+}
+
+static const struct {
+    const char *topology, *consistency;
+    bool        bsp, sums;
+} policies[] = { { "ps", "bsp", true, false },
+                 { "ps", "ssp:1", false, false },
+                 { "ps", "async", false, false },
+                 { "allreduce", "bsp", true, true } };
+
+static void set_policy(plan *p, uint64_t number) {
+    p->topology = policies[number].topology;
+    p->consistency = policies[number].consistency;
+    p->bsp = policies[number].bsp;
+    p->sums = policies[number].sums;
+}
+
+static void plan_init(uint64_t seed, plan *p, pli_random *r) {
+    *r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 17, 0);
+    *p = (plan){ .seed = seed, .replicas = 2, .sides = 1 };
+}
+
+/* Number n of the splits of four into two to four sides: each is on a side that is there, or on the next one. */
+static void split_four(int64_t n, int32_t side[4], int32_t *sides_out) {
+    for (int32_t code = 1; code < 64; code++) { /* two bits for each but the first */
+        int32_t most = 0;
+        side[0] = 0;
+        for (int i = 1; i < 4; i++) {
+            side[i] = code >> (2 * (i - 1)) & 3;
+            if (side[i] > most + 1) most = 9;
+            if (side[i] > most) most = side[i];
+        }
+        if (most == 0 || most > 3 || n-- > 0) continue;
+        *sides_out = most + 1;
+        return;
+    }
+}
+
+static void plan_every(int64_t n, plan *p) {
+    pli_random r;
+    int32_t    side[4];
+    plan_init((uint64_t)n + 1, p, &r);
+    set_policy(p, 0);
+    split_four(n % SPLITS, side, &p->sides);
+    p->heals = (heal)(n / SPLITS % HEALS);
+    const bool apart = n >= SPLITS * HEALS;
+    p->servers = apart ? 4 : 0;
+    p->workers = apart ? 3 : 5;
+    p->slots = 1;
+    for (int32_t k = 0; k < ranks_of(p); k++) p->side[k] = (int32_t)pli_random_below(&r, (uint64_t)p->sides);
+    for (int32_t i = 0; i < 4; i++) p->side[apart ? p->workers + i : i] = side[i];
+    say_cluster(p, &r);
+}
+
+static void draw_sides(plan *p, pli_random *r) {
+    const int32_t most = 1 + (int32_t)pli_random_below(r, 3);
+    int32_t       number[4] = { -1, -1, -1, -1 };
+    p->sides = 0;
+    for (int32_t k = 0; k < ranks_of(p); k++) {
+        int32_t *of = &number[pli_random_below(r, 3) == 0 ? pli_random_below(r, (uint64_t)most) : 0]; /* one is large */
+        if (*of < 0) *of = p->sides++;
+        p->side[k] = *of;
+    }
+}
+
+static void plan_drawn(uint64_t seed, plan *p) {
+    pli_random r;
+    plan_init(seed, p, &r);
+    set_policy(p, pli_random_below(&r, 3) > 0 ? 0 : pli_random_below(&r, 4));
+    const bool elastic = p->bsp && !p->sums;
+    p->workers = 3 + (int32_t)pli_random_below(&r, WORKERS_MAX - 2);
+    p->servers = pli_random_below(&r, 3) > 0 || p->sums ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
+    p->slots = elastic ? 1 + (int32_t)pli_random_below(&r, (uint64_t)p->workers - 2) : 0;
+    const int32_t holders = p->servers > 0 ? p->servers : p->workers - p->slots;
+    p->replicas = holders >= 3 && !p->sums && pli_random_below(&r, 3) == 0 ? 3 : 2;
+    p->heals = (heal)pli_random_below(&r, HEALS);
+    p->lossy = pli_random_below(&r, 3) == 0;
+    p->kills = pli_random_below(&r, 2) == 0 ? 0 : 1 + (int32_t)pli_random_below(&r, 2);
+    draw_sides(p, &r);
+    say_cluster(p, &r);
+}
+
+static bool has_majority(const plan *p, int32_t side) {
+    int32_t n = 0;
+    for (int32_t r = 0; r < ranks_of(p); r++) n += p->side[r] == side;
+    return 2 * n > ranks_of(p);
+}
+
+/* May the side go on, or must it? It needs a majority, a replica of every shard, and a worker that is in: one that stays
+ * is. (Of sums only the first server's shards count, which are empty, and carry the run's collectives.) */
+static bool may_go_on(const plan *p, int32_t side, bool must) {
+    const int32_t first = p->servers > 0 ? p->workers : 0;
+    const int32_t holders = p->servers > 0 ? p->servers : p->workers - p->slots;
+    int32_t       workers = 0;
+    bool          all = true;
+    for (int32_t w = 0; w < p->workers; w++) workers += p->side[w] == side && (p->stays[w] || !must);
+    for (int32_t s = 0; s < (p->sums ? 1 : holders); s++) {
+        bool some = false;
+        for (int32_t i = 0; i < p->replicas; i++) some = some || p->side[first + (s + i) % holders] == side;
+        all = all && some;
+    }
+    return all && workers > 0 && has_majority(p, side);
+}
+
+/* --- a worker ----------------------------------------------------------------------------------------------------- */
+
+static plait_status read_all(plait_table *table, double values[ITEMS * WORKERS_MAX]) {
+    uint64_t keys[ITEMS];
+    for (int i = 0; i < ITEMS; i++) keys[i] = (uint64_t)(i * (ROWS / ITEMS));
+    return plait_table_get(table, ITEMS, keys, values);
+}
+
+static plait_status add(plait_table *table, int32_t me, int64_t clock, bool inherited) {
+    double values[ITEMS * WORKERS_MAX];
+    PLI_TRY(read_all(table, values));
+    for (int32_t v = 0; v < run.p.workers; v++)
+        for (int i = 0; i < ITEMS; i++) {
+            const uint64_t key = (uint64_t)(i * (ROWS / ITEMS));
+            const bool     mine = inherited ? plait_table_inherits(table, v, (uint64_t)i) != 0
+                                            : plait_table_holder(table, v, (uint64_t)i) == me;
+            double         delta[WORKERS_MAX] = { 0 };
+            delta[v] = (double)(UINT64_C(1) << clock);
+            if (run.p.bsp ? mine : v == me) PLI_TRY(plait_table_inc(table, 1, &key, delta, 0));
+        }
+    return PLAIT_OK;
+}
+
+static void acknowledge(plait_comm *comm, int32_t me, int64_t clock) {
+    const uint64_t now_ns = pli_comm_now(comm);
+    shown->acknowledged[me] |= UINT64_C(1) << clock;
+    if (run.p.sides > 1 && now_ns >= run.p.from_ns + NOTICED_NS && now_ns < run.p.until_ns) shown->late_ns[me] = now_ns;
+}
+
+/* Ends a clock. *away_out: by leaving. */
+static plait_status one_clock(plait_job *job, plait_table *table, bool *away_out) {
+    plait_comm   *comm = plait_job_comm(job);
+    const int32_t me = plait_comm_rank(comm);
+    const int64_t clock = plait_job_clock_now(job);
+    const bool    leaves = run.p.slots > 0 && clock + 1 < CLOCKS && !plait_job_wanted(job);
+    plait_status  status;
+    bool          again = false;
+    do {
+        PLI_TRY(add(table, me, clock, again));
+        again = true;
+    } while ((status = leaves ? plait_job_leave(job) : plait_job_clock(job)) == PLAIT_STAND_IN);
+    if (status < 0) return status;
+    acknowledge(comm, me, clock);
+    shown->left += leaves;
+    *away_out = leaves;
+    return PLAIT_OK;
+}
+
+/* All who are in meet now and then. */
+static plait_status count(plait_job *job) {
+    int64_t n = 1;
+    if (plait_job_clock_now(job) % 4 != 2) return PLAIT_OK;
+    PLI_TRY(plait_comm_allreduce(plait_job_comm(job), &n, 1, PLAIT_I64, PLAIT_SUM));
+    shown->counted++;
+    return n >= 1 && n <= run.p.workers ? PLAIT_OK : wrong("%lld workers are counted", (long long)n);
+}
+
+static plait_status clocks(plait_job *job, plait_table *table, bool *away_out) {
+    while (plait_job_clock_now(job) < CLOCKS) {
+        if (*away_out) {
+            const plait_status status = plait_job_join(job, CLOCKS);
+            if (status != PLAIT_OK) return status;
+            *away_out = false;
+            shown->joined += plait_job_clock_now(job) < CLOCKS;
+        } else {
+            PLI_TRY(one_clock(job, table, away_out));
+        }
+        if (!*away_out) PLI_TRY(count(job));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status work(plait_job *job) {
+    plait_comm      *comm = plait_job_comm(job);
+    const int32_t    me = plait_comm_rank(comm);
+    bool             away = me >= run.p.workers - run.p.slots;
+    double           values[ITEMS * WORKERS_MAX] = { 0 };
+    plait_table     *table = NULL;
+    plait_table_opts o;
+    plait_table_opts_init(&o);
+    o.name = "t";
+    o.type = PLAIT_F64;
+    o.rows = ROWS;
+    o.cols = run.p.workers;
+    PLI_TRY(plait_table_create(job, &o, &table));
+    shown->with_table++;
+    shown->began_ns = pli_comm_now(comm);
+    const plait_status status = clocks(job, table, &away);
+    if (status < 0) return status;
+    if (status == PLAIT_OK) {
+        PLI_TRY(plait_job_barrier(job));
+        PLI_TRY(read_all(table, values));
+        for (int i = 0; i < ITEMS; i++)
+            for (int32_t v = 0; v < run.p.workers; v++) shown->seen[me][i][v] = (uint64_t)values[i * run.p.workers + v];
+        shown->read[me] = true;
+    }
+    shown->away += status == PLAIT_END;
+    shown->well[me] = true;
+    return PLAIT_OK;
+}
+
+static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
+
+static plait_status body(plait_comm *comm, void *unused) {
+    plait_job     *job = NULL;
+    plait_job_opts o;
+    (void)unused;
+    if (!run.listening && !witness_open(&run.heard, plait_comm_size(comm), stamp, comm)) return PLAIT_EIO;
+    run.listening = true;
+    pli_comm_set_events(comm, witness_sink(&run.heard));
+    plait_job_opts_init(&o);
+    o.topology = run.p.topology;
+    o.consistency = run.p.consistency;
+    o.replicas = run.p.replicas;
+    o.slots = run.p.slots;
+    PLI_TRY(plait_job_create(comm, &o, &job));
+    plait_status status = pli_comm_is_worker(comm) ? work(job) : PLAIT_OK;
+    if (status >= 0) return plait_job_destroy(&job);
+    pli_job_abandon(&job);
+    return status;
+}
+
+/* --- the ledger --------------------------------------------------------------------------------------------------- */
+
+static void check_seen(const plan *p, int32_t reader) {
+    for (int i = 0; i < ITEMS; i++)
+        for (int32_t v = 0; v < p->workers; v++) {
+            const uint64_t seen = shown->seen[reader][i][v], least = p->bsp ? FULL : shown->acknowledged[v];
+            const uint64_t most = least < FULL ? least * 2 + 1 : FULL;
+            if (seen != least && (shown->well[v] || seen != most))
+                (void)wrong("rank %d ends with clocks %llx of rank %d, to which %llx were acknowledged", reader,
+                            (unsigned long long)seen, v, (unsigned long long)shown->acknowledged[v]);
+        }
+}
+
+static void check_sides(const plan *p) {
+    int32_t late = -1, well = -1;
+    for (int32_t v = 0; v < p->workers; v++) {
+        if (shown->late_ns[v] > 0 && late >= 0 && late != p->side[v])
+            (void)wrong("two sides acknowledge: one of them to rank %d at %llu ns", v,
+                        (unsigned long long)shown->late_ns[v]);
+        if (shown->late_ns[v] > 0) late = p->side[v];
+        if (shown->well[v] && p->heals == NEVER && well >= 0 && well != p->side[v])
+            (void)wrong("two sides end well, one of them with rank %d", v);
+        if (shown->well[v]) well = p->side[v];
+    }
+    if (late >= 0 && p->kills == 0 && !has_majority(p, late))
+        (void)wrong("a side without a majority acknowledges clocks");
+}
+
+static void check_ledger(const plan *p, plait_status status, const plait_error *err) {
+    int32_t n = 0;
+    bool    may = false, must = false;
+    if (shown->began_ns >= p->from_ns || shown->with_table < p->workers) {
+        shown->early++; /* the job was not there yet: all end, or all go on */
+        return;
+    }
+    for (int32_t v = 0; v < p->workers; v++) n += shown->well[v];
+    for (int32_t side = 0; side < p->sides; side++) {
+        may = may || may_go_on(p, side, false);
+        must = must || may_go_on(p, side, true);
+    }
+    if (n == 0 && status != PLAIT_EPEER) (void)wrong("nobody ends well, but: %s", err->text);
+    if (n > 0 && status < 0) (void)wrong("%d end well, but: %s", n, err->text);
+    for (int32_t v = 0; v < p->workers; v++)
+        if (shown->read[v]) check_seen(p, v);
+    check_sides(p);
+    shown->all += n == p->workers;
+    shown->some += n > 0 && n < p->workers;
+    shown->nobody += n == 0;
+    if (p->kills > 0) return; /* with some ranks less another side, or none, may have what it takes */
+    if ((p->heals == BEFORE || p->sides == 1) && n < p->workers)
+        (void)wrong("the ranks were soon together again, but only %d end well: %s", n, err->text);
+    if (p->heals == NEVER && must && n == 0) (void)wrong("a side that can does not go on: %s", err->text);
+    if (p->heals == NEVER && !may && n > 0) (void)wrong("%d end well, though no side can go on", n);
+}
+
+/* --- a run, in a process of its own ------------------------------------------------------------------------------- */
+
+static int run_here(const void *drawn) {
+    const plan *p = drawn;
+    plait_error err = { 0 };
+    char        why[640];
+    run.p = *p;
+    const plait_status status = simulate(p->cluster, p->length, p->workers, p->servers, p->seed, body, &err);
+    check_ledger(p, status, &err);
+    if (run.listening && !witness_close(&run.heard, status >= 0, why, sizeof why)) (void)wrong("the audit: %s", why);
+    return shown->why[0] != '\0';
+}
+
+static bool run_apart(const plan *p) {
+    board *b = shown;
+    *b = (board){ .all = b->all, .some = b->some, .nobody = b->nobody, .early = b->early, .joined = b->joined,
+                  .left = b->left, .away = b->away, .counted = b->counted };
+    const char *end = run_in_process(run_here, p);
+    if (end == NULL) return true;
+    print_message("PLAIT_SEED=%llu, %s %s, %d replicas, %d workers, %d of them slots, %d servers: %s\n%s\n",
+                  (unsigned long long)p->seed, p->topology, p->consistency, p->replicas, p->workers, p->slots,
+                  p->servers, end[0] != '\0' ? end : b->why, p->cluster);
+    return false;
+}
+
+static void tell(int64_t n, const board *b) {
+    printf("%lld jobs: %lld went on whole, %lld in part, %lld not at all; in %lld the sides came before the job; %lld "
+           "workers joined, %lld left, %lld were away at the end; %lld collectives\n",
+           (long long)n, (long long)(shown->all - b->all), (long long)(shown->some - b->some),
+           (long long)(shown->nobody - b->nobody), (long long)(shown->early - b->early),
+           (long long)(shown->joined - b->joined), (long long)(shown->left - b->left),
+           (long long)(shown->away - b->away), (long long)(shown->counted - b->counted));
+}
+
+static void test_every_split_of_four_servers(void **unused) {
+    (void)unused;
+    const char *seed = getenv("PLAIT_SEED");
+    int64_t     failed = 0;
+    const board before = *shown;
+    for (int64_t n = 0; n < EVERY && failed < 5; n++) {
+        plan p;
+        if (seed != NULL && atoll(seed) != n + 1) continue;
+        plan_every(n, &p);
+        failed += !run_apart(&p);
+    }
+    tell(EVERY, &before);
+    assert_int_equal(failed, 0);
+    if (seed != NULL) return;
+    assert_true(shown->all - before.all >= EVERY / HEALS && shown->early == before.early);
+    assert_true(shown->some - before.some >= 8 && shown->nobody - before.nobody >= 8);
+}
+
+static void test_drawn_jobs(void **unused) {
+    (void)unused;
+    const char *seed = getenv("PLAIT_SEED"), *many = getenv("PLAIT_SCHEDULES");
+    int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? DRAWN_FULL : DRAWN, from = 1, failed = 0;
+    const board before = *shown;
+    if (many != NULL) n = atoll(many);
+    if (seed != NULL) from = atoll(seed), n = 1;
+    for (int64_t i = 0; i < n && failed < 5; i++) {
+        plan p;
+        plan_drawn((uint64_t)(from + i), &p);
+        failed += !run_apart(&p);
+    }
+    tell(n, &before);
+    assert_int_equal(failed, 0);
+    if (n < DRAWN) return;
+    assert_true(shown->some > before.some && shown->nobody > before.nobody && shown->all > before.all);
+    assert_true(shown->joined - before.joined > n / 4 && shown->left - before.left > n / 8);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_split_of_four_servers),
+        cmocka_unit_test(test_drawn_jobs),
+    };
+    void       *module, *entry; /* loaded once here, not by each process */
+    plait_error err;
+    if (pli_module_open("sim", "plait_transport_module", &module, &entry, &err) < 0) return 1;
+    shown = mmap(NULL, sizeof *shown, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shown == MAP_FAILED) return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
