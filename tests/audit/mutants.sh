@@ -43,6 +43,20 @@ make_mutant() {
         sh -c "$(echo "$link" | sed "s| -o $program| $work/mutant.o -o $work/mutant|")"
 }
 
+# make_module FILE: where the program simulates, the module of sim with the mutant in place of its own object, since that module
+# runs comm's code of its own
+make_module() {
+    case $program in tests/test_sim_*) ;; *) return 0 ;; esac
+    "$ninja" -t commands modules/plait-sim.so >"$work/commands.sim"
+    compile=$(grep -- " -c [^ ]*/src/$1\$" "$work/commands.sim" | head -n 1 | sed 's/ -MD .*//')
+    from=$(grep -- "-o modules/plait-sim.so" "$work/commands.sim" | sed 's/^: && //; s/ && :$//')
+    [ -n "$compile" ] && [ -n "$from" ] || return 1
+    mkdir -p "$work/modules"
+    sh -c "$compile -w -o $work/module.o -c $work/mutant.c" &&
+        sh -c "$(echo "$from" | sed "s| -o modules/plait-sim.so| -o $work/modules/plait-sim.so $work/module.o|")" &&
+        PLAIT_MODULES="$work/modules"
+}
+
 # judge NAME PROGRAM CODE: runs the schedules, which must end with that code, and if they refute, with a seed
 judge() {
     code=0
@@ -93,7 +107,8 @@ while IFS='|' read -r name file rest; do
     pair=$(echo "$rest" | sed 's/^ //')
     text=${pair%% | *}
     instead=${pair#* | }
-    if plant "$file" "$text" "$instead" && make_mutant "$file"; then
+    PLAIT_MODULES="$PWD/modules"
+    if plant "$file" "$text" "$instead" && make_mutant "$file" && make_module "$file"; then
         judge "$name" "$work/mutant" "$refuted"
     else
         echo "FAILED: $name: cannot be planted in src/$file"
