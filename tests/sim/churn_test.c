@@ -1,9 +1,10 @@
 /* Whole jobs in virtual time, in which all goes wrong together: ranks die, workers join and leave as the cluster's file
- * has it, ranks are parted into two to four sides, which heal or do not, and messages are late, lost and doubled. Jobs
- * with slots (table/copies/roster.h) under bsp with two or three replicas of each shard; besides, a fixed number of
- * workers under ssp, async and allreduce. Every split of four servers is there, with the workers apart or on the same
- * ranks, and heals before anybody is suspected, while the vote may be under way, or never. Each job runs in a process of
- * its own (SimGrid takes one platform a process).
+ * has it, ranks are parted into two to four sides, which heal or do not, and messages are late, lost and doubled: some
+ * of a dead rank's come when a view without it has been decided, and must not count. Jobs with slots
+ * (table/copies/roster.h) run under bsp with two or three replicas of each shard; others, with a fixed number of
+ * workers, under ssp, async and allreduce as well. Every split of four servers is there, with the workers apart or on
+ * the same ranks, and heals before anybody is suspected, while the vote may be under way, or never. Each job runs in a
+ * process of its own (SimGrid takes one platform a process).
  *
  * Of worker v's rows in clock c, whoever computes them adds 2^c to column v, so a value is the set of the clocks that it
  * contains: lost or doubled, it shows. The test keeps its own ledger of what was acknowledged to whom, and when:
@@ -164,7 +165,9 @@ static void say_cluster(plan *p, pli_random *r) {
     say_deaths(p, r, dies_ns);
     say_turns(p, r, dies_ns);
     say_sides(p, r);
-    if (p->lossy) say(p, "  - messages: {delay: 1 ms, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n");
+    if (p->lossy)
+        say(p, "  - messages: {delay: %s, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n",
+            pli_random_below(r, 2) == 0 ? "1 ms" : "9 ms"); /* longer than until a death is noticed */
     /* A long cut long after the job, so that a short one meets a membership machine for each rank as well. */
     if (p->heals == BEFORE) say(p, "  - partition: {sides: [[0]], from: 3000 s}\n");
 }
