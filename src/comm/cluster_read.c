@@ -277,10 +277,9 @@ static plait_status read_event(reader *r, const yaml_node_t *node) {
     pli_mishap *m = &c->mishap[c->mishaps];
     *m = (pli_mishap){ .kind = pli_event_forms[form].kind, .line = line_of(node), .last = -1, .rack = -1, .site = -1,
                        .until = INFINITY, .factor = 1, .drawn = true };
+    c->mishaps++; /* the cluster owns what it has, also when the rest is refused */
     PLI_TRY(read_fields(r, node_at(r, pair->value), name, &pli_event_forms[form].fields, m));
-    PLI_TRY(check_event(r, node, m));
-    c->mishaps++;
-    return PLAIT_OK;
+    return check_event(r, node, m);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
