@@ -6,10 +6,10 @@
  * the same ranks, and heals before anybody is suspected, while the vote may be under way, or never. Each job runs in a
  * process of its own (SimGrid takes one platform a process).
  *
- * Of worker v's rows in clock c, whoever computes them adds 2^c to column v, so a value is the set of the clocks that it
- * contains: lost or doubled, it shows. The test keeps its own ledger of what was acknowledged to whom, and when:
- *   - who ends well reads, under bsp, all clocks of all columns, once: so all that was acknowledged to anybody is there.
- *     Under other policies it reads each clock that was acknowledged to a worker, and at most the next one;
+ * Of worker v's rows in clock c, whoever computes them adds 2^c to column v, so a value is the set of the clocks that
+ * it contains: lost or doubled, it shows. The test keeps its own ledger of what was acknowledged to whom, and when:
+ *   - who ends well reads, under bsp, all clocks of all columns, once: so all that was acknowledged to anybody is
+ *     there. Under other policies it reads each clock that was acknowledged to a worker, and at most the next one;
  *   - once the sides have had time to notice, at most one of them acknowledges anything while they are parted, and if
  *     nobody dies, only one with a majority;
  *   - if the ranks are never together again, all who end well are on one side;
@@ -267,8 +267,8 @@ static bool has_majority(const plan *p, int32_t side) {
     return 2 * n > ranks_of(p);
 }
 
-/* May the side go on, or must it? It needs a majority, a replica of every shard, and a worker that is in: one that stays
- * is. (Of sums only the first server's shards count, which are empty, and carry the run's collectives.) */
+/* May the side go on, or must it? It needs a majority, a replica of every shard, and a worker that is in: one that
+ * stays is. (Of sums only the first server's shards count, which are empty, and carry the run's collectives.) */
 static bool may_go_on(const plan *p, int32_t side, bool must) {
     const int32_t first = p->servers > 0 ? p->workers : 0;
     const int32_t holders = p->servers > 0 ? p->servers : p->workers - p->slots;
