@@ -219,7 +219,6 @@ exits 2 "spares 1, and train --spares 2: give it only to launch" refused launch 
 exits 2 "spares .1. without replicas.*nearest are 2 replicas" refused $t --workers 3 --spares 1 --topology ps
 k="--topology ps --replicas 2"
 exits 2 "--spares 3 of 3 workers: expected.*one worker that is not a spare" refused $t --workers 3 --spares 3 $k
-exits 2 "--spares 2 with consistency async is refused.*nearest is ssp:4" refused $t --workers 4 --spares 2 $k --consistency async
 works spares $t --optimizer adagrad --epochs 2 --workers 5 --spares 2 $k --reduce exact --json --metrics m
 works without $t --optimizer adagrad --epochs 2 --workers 3 --topology ps --reduce exact --json
 [ "$(field spares model_hash)" = "$(field without model_hash)" ] || fail "spares change the model"

@@ -37,6 +37,7 @@ typedef struct story {
     int32_t              late;
     int64_t              ended_clocks[RANKS_MAX]; /* each its rank's own */
     _Atomic bool         stood; /* late stands in */
+    _Atomic int64_t      clocks_of[RANKS_MAX], lead; /* the same; how far a spare was ahead of the slowest worker */
     plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
     _Atomic int64_t      calls[RANKS_MAX];
     int64_t              before_tables[RANKS_MAX]; /* how many of them came before its first table */
@@ -97,10 +98,22 @@ static void end_clock(const plait_comm *comm) {
     if (++now->clocks == now->second_clocks) kill_rank(now->second);
 }
 
+/* A spare is never far ahead of the slowest, though it has nothing to compute. */
+static void note_lead(int32_t me, int64_t clocks) {
+    const int32_t holders = now->workers - now->opts.spares;
+    int64_t       slowest = INT64_MAX;
+    for (int32_t w = 0; w < holders; w++) {
+        const int64_t other = atomic_load(&now->clocks_of[w]);
+        slowest = other < slowest ? other : slowest;
+    }
+    if (me >= holders && clocks - slowest > atomic_load(&now->lead)) atomic_store(&now->lead, clocks - slowest);
+}
+
 static void note_clock(int32_t me, plait_status status) {
     if (status == PLAIT_STAND_IN && me == now->late) atomic_store(&now->stood, true);
     if (status != PLAIT_OK) return;
     now->ended_clocks[me]++;
+    note_lead(me, atomic_fetch_add(&now->clocks_of[me], 1) + 1);
     if (me == now->killer && now->ended_clocks[me] == now->late_clock) kill_rank(now->victim);
 }
 
@@ -539,14 +552,7 @@ static inline void check(const story *s, const kind *k, const story *whole, cons
 /* Does it go on without the dead under allreduce, too? There each worker has all tables, and none is on a server. */
 static inline bool is_summed(const kind *k) { return strcmp(k->consistency, "bsp") == 0 && k->filter == NULL; }
 
-/* Nothing would keep a spare in step. */
-static inline bool takes_no_spares(const kind *k) {
-    return strcmp(k->consistency, "async") == 0 || strncmp(k->consistency, "downpour", 8) == 0 ||
-           strncmp(k->consistency, "vap", 3) == 0;
-}
-
-static inline void take_spares(story *s, const kind *k, int32_t spares) {
-    if (takes_no_spares(k)) return;
+static inline void take_spares(story *s, int32_t spares) {
     s->opts.spares = spares;
     s->workers += spares;
 }

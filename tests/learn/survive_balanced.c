@@ -84,7 +84,7 @@ static void die(const char *topology, uint64_t label) {
         while (!goes(k, topology));
         story s = story_balanced(k, data, &stop, topology);
         s.opts.balance = "dynamic";
-        if (k != STAGED) take_spares(&s, &balanced[k], (int32_t)pli_random_below(&r, 2));
+        if (k != STAGED) take_spares(&s, (int32_t)pli_random_below(&r, 2));
         draw_death(&s, &r, &whole[k]);
         snprintf(what, sizeof what, "seed %llu (%s, %s): rank %d of %d at call %lld of rank %d",
                  (unsigned long long)seed, balanced[k].name, topology, (int)s.victim, (int)s.workers, (long long)s.at,

@@ -18,7 +18,7 @@ static void go_on(const kind *k, plait_data *const data[SETS], const int *stop, 
     s.opts.replicas = 1 + (int32_t)pli_random_below(r, 2);
     s.workers = k->exact ? 2 + (int32_t)pli_random_below(r, 3) : 3;
     if (is_summed(k) && k->exact && pli_random_below(r, 2) == 0) s.opts.topology = "allreduce";
-    if (s.opts.replicas == 2) take_spares(&s, k, (int32_t)pli_random_below(r, 2));
+    if (s.opts.replicas == 2) take_spares(&s, (int32_t)pli_random_below(r, 2));
     if (s.opts.replicas == 2 && pli_random_below(r, 2) == 0) draw_death_resumed(&s, r, whole);
     snprintf(more, sizeof more, "%s; then %d replicas of %s by %d (%d spare): rank %d at call %lld of rank %d", what,
              (int)s.opts.replicas, s.opts.topology, (int)s.workers, (int)s.opts.spares, (int)s.victim, (long long)s.at,
@@ -50,7 +50,7 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
             s.servers = !nobody && pli_random_below(&r, 3) == 0 ? 2 : 0;
             if (!nobody && s.servers == 0 && is_summed(&kinds[k]) && kinds[k].exact && pli_random_below(&r, 2) == 0)
                 s.opts.topology = "allreduce";
-            if (!nobody) take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
+            if (!nobody) take_spares(&s, (int32_t)pli_random_below(&r, 3));
             const bool lead = pli_random_below(&r, 4) == 0;
             if (!nobody && !lead) draw_death(&s, &r, &whole[k]);
             if (!nobody && lead) s.at_commit = (int64_t)pli_random_below(&r, (uint64_t)whole[k].commits);

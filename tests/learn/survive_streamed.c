@@ -96,7 +96,7 @@ static void begin(const kind *k, const char *topology, story *whole) {
     for (int way = 0; way < 2; way++) {
         story same = story_streamed(k, topology);
         if (way == 0) same.opts.replicas = 1;
-        else take_spares(&same, k, 2);
+        else take_spares(&same, 2);
         same.victim = RANKS_MAX;
         snprintf(what, sizeof what, "%s over %s, way %d, nobody dies", k->name, topology, way);
         if (run(&same, &err) < 0) fail_msg("%s: %s", what, err.text);
@@ -129,7 +129,7 @@ static void die(const char *topology, uint64_t label) {
         while (sums && !is_summed(&streamed[k]));
         story s = story_streamed(&streamed[k], topology);
         s.servers = !sums && pli_random_below(&r, 3) == 0 ? 2 : 0;
-        take_spares(&s, &streamed[k], (int32_t)pli_random_below(&r, 3));
+        take_spares(&s, (int32_t)pli_random_below(&r, 3));
         draw_death(&s, &r, &whole[k]);
         draw_second(&s, &r);
         snprintf(what, sizeof what, "seed %llu (%s, %s): rank %d of %d (%d spare) + %d at call %lld of rank %d, then "

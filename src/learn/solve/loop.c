@@ -13,6 +13,34 @@ static bool step_parses(const pli_loop *loop) {
     return loop->steps->parses && loop->run->stream && loop->heir.part == NULL;
 }
 
+/* --- spares in step ------------------------------------------------------------------------------------------ */
+
+/* A spare computes nothing, so it would end all its clocks at once, and have none left in which to take over, unless
+ * some read waits for the others. Under a policy that bounds no read (async, vap, downpour) this one does: of a table
+ * that nobody writes, under a policy that bounds reads. Only spares without rows read it, so nobody else waits. */
+static plait_status make_pace(pli_loop *loop) {
+    const pli_run   *run = loop->run;
+    const pli_scope  scope = pli_layout_scope(&run->job->layout);
+    bool             bounded = true;
+    plait_table_opts t;
+    for (int32_t i = 0; i < run->n_made; i++)
+        bounded = bounded && (pli_promises_of(run->made[i]->spec.consistency, &scope) & PLAIT_BOUNDED_READS) != 0;
+    if (run->opts->spares == 0 || bounded) return PLAIT_OK;
+    plait_table_opts_init(&t);
+    t.name = "pace";
+    t.rows = 1;
+    t.topology = "ps";
+    t.consistency = "ssp:1";
+    t.filter = "";
+    return plait_table_create(run->job, &t, &loop->pace);
+}
+
+static plait_status keep_pace(const pli_loop *loop) {
+    const void *ignored;
+    if (loop->pace == NULL || !pli_run_is_spare(loop->run) || !pli_run_takes_rows(loop->run)) return PLAIT_OK;
+    return plait_table_read(loop->pace, 0, 1, &ignored);
+}
+
 /* --- a clock ------------------------------------------------------------------------------------------------- */
 
 /* Prepares the batch of a clock, before the clock begins; inherited: the batch of the workers that died in it. */
@@ -39,6 +67,7 @@ static plait_status step(pli_loop *loop, int64_t epoch, int64_t clock, pli_sums 
     if (step_parses(loop)) return steps->step(run, NULL, clock, sums_out);
     if (!loop->fetched) PLI_TRY(fetch(loop, epoch, clock, false));
     loop->fetched = false;
+    if (batch->rows == 0) PLI_TRY(keep_pace(loop));
     if (batch->rows == 0 && pli_run_stages(run) == 1 && !run->rotates)
         return steps->idle != NULL && run->paced && pli_run_is_spare(run) ? steps->idle(run) : PLAIT_OK;
     if (!plait_job_is_late(run->job)) PLI_TRY(steps->step(run, batch, clock, sums_out));
@@ -340,6 +369,7 @@ static plait_status skip(pli_loop *loop) {
 static plait_status begin(pli_loop *loop) {
     pli_run *run = loop->run;
     PLI_TRY(loop->steps->begin(run));
+    PLI_TRY(make_pace(loop));
     run->leaps = loop->steps->leaves_out && !run->exact && pli_run_stages(run) == 1 && run->opts->replicas <= 1 &&
                  pli_job_may_leap(run->job);
     loop->sums_need_all = run->opts->replicas > 1 || pli_run_stages(run) > 1 || some_sum_needs_all(run);

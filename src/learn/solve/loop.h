@@ -75,6 +75,7 @@ struct pli_loop {
     bool             sums_need_all; /* no worker may stop by itself */
     double           stopped; /* lent while asked is not NULL: was anybody asked to stop? */
     plait_request   *asked;
+    plait_table     *pace;   /* what keeps spares in step where no read of a model's table waits; else NULL */
     uint8_t         *was_in; /* [workers] who is in in the clock at hand (turnover.h); NULL: nobody comes or goes */
     bool             away, comes; /* it is away, and waits until it may join; it comes at the end of a clock */
 };

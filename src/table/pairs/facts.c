@@ -67,7 +67,7 @@ const pli_demand *pli_facts_demand(const pli_facts *f, uint64_t on) {
 static uint64_t bit(bool is, uint64_t on) { return is ? on : 0; }
 
 static uint64_t model_on(const pli_above *a) {
-    return demand_on(&a->demand[0]) | demand_on(&a->demand[1]) | bit(a->model != NULL, PLI_ON(ROWS)) |
+    return demand_on(&a->demand[0]) | demand_on(&a->demand[1]) |
            bit(a->net, PLI_ON(NET)) | bit(a->no_intercept, PLI_ON(NO_INTERCEPT)) |
            bit(a->kernels != NULL, PLI_ON(KERNELS)) | bit(a->kinked, PLI_ON(KINKED)) |
            bit(a->dropout, PLI_ON(DROPOUT)) | bit(a->adds, PLI_ON(ADDS)) | bit(a->one_pass, PLI_ON(ONE_PASS)) |

@@ -280,12 +280,6 @@ static const pli_pair_rule rules[] = {
       .what = "{replicas} replicas with data from standard input are",
       .why = "no other worker could read them again",
       .remedy = "nearest is a file" },
-    { .on = PLI_ON(SPARES) | PLI_ON(REPLICAS) | PLI_ON(ROWS),
-      .promise = PLAIT_BOUNDED_READS,
-      .what = "--spares {spares} with consistency {consistency} is",
-      .why = "nothing keeps a worker without rows in step with the others, so it would have no clock left when one of "
-             "them dies",
-      .remedy = "nearest is ssp:4" },
     { .on = PLI_ON(THREE_REPLICAS) | PLI_ON(UPDATING),
       .of = PLI_OF(SERVED),
       .not_of = PLI_OF(SHARED),
