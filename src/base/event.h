@@ -51,9 +51,9 @@ typedef enum pli_event_kind {
     PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard
                       * was zeroed, which is a version of its own */
     PLI_EVENT_TURN,  /* a worker takes its turn in step `seq` of a schedule, in clock: its variables, and the
-                      * keys that they touch: touch [n]. row: bit 0, all workers take the same turn; bit 1, it
-                      * is that of workers that have died in the clock. rows: the variables of the step, of all
-                      * workers (0: not told) */
+                      * keys that they touch: touch [n]. row: 1, all workers take the same turn; 2, it is that of
+                      * workers that have died in the clock; 3, the worker was away, and says so later. rows: the
+                      * variables of the step, of all workers (0: not told) */
     PLI_EVENT_SCOPES, /* a rank begins to give locks on vertices, or all begin anew, after a death: info.scopes */
     PLI_EVENT_LOCK,   /* the owner of a vertex gives a rank its lock and its value: info.lock */
     PLI_EVENT_UNLOCK, /* the owner has it back: info.lock                                      */

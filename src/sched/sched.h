@@ -168,10 +168,15 @@ static inline void pli_schedule_weigh(plait_schedule *s, int64_t variable, doubl
     if (s->order == PLI_PRIORITY) pli_fenwick_set(&s->weights, variable, s->opts.floor + change);
 }
 
-/** step.c: plait_schedule_step in two parts, for a caller that ends the job's clock itself; without replicas. begin:
+/** step.c: plait_schedule_step in two parts, for a caller that ends the job's clock itself. begin:
  *  plans and pushes. end: pulls, so it comes past the clock if there is a pull. */
 plait_status pli_schedule_begin_step(plait_schedule *s);
 plait_status pli_schedule_end_step(plait_schedule *s);
+/** step.c: for a caller that ends the clock itself, with replicas: the worker's part of the turns of those that have
+ *  died in it. */
+plait_status pli_schedule_stand_in(plait_schedule *s);
+/** step.c: a worker that was away goes on with this step. Of `rotate` alone, whose plans follow from the step. */
+void         pli_schedule_skip_to(plait_schedule *s, int64_t step);
 
 /** Are the tables that have come since the last call as strict as the job? Errors: EREFUSED. */
 plait_status pli_schedule_check_tables(plait_schedule *s);

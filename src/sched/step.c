@@ -104,6 +104,19 @@ static void turn_page(plait_schedule *s) {
     s->step++;
 }
 
+/* The log shows steps that the worker has missed as empty turns with both flags. */
+void pli_schedule_skip_to(plait_schedule *s, int64_t step) {
+    const pli_event_sink *sink = pli_comm_events(s->job->comm);
+    const int64_t         clock = plait_job_clock_now(s->job);
+    s->plan.n = s->was.n = s->before.n = 0;
+    for (; s->step < step; s->step++) {
+        const int64_t missed = clock - (step - s->step);
+        if (sink != NULL)
+            pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TURN, .rank = s->rank, .table = -1, .row = 3,
+                                                .clock = missed, .seq = (uint64_t)missed, .info.touch = s->touch });
+    }
+}
+
 /* Makes the plan, the same on all workers. */
 static plait_status make_plan(plait_schedule *s) {
     PLI_TRY(pli_changes_hear(s));
@@ -131,7 +144,7 @@ static plait_status push(plait_schedule *s, int64_t first, bool stands_in, int32
 }
 
 /* The worker's part of the turns of those that have died in the clock. */
-static plait_status stand_in(plait_schedule *s) {
+plait_status pli_schedule_stand_in(plait_schedule *s) {
     const int64_t first = s->n_own;
     for (int32_t w = 0; s->opts.each && w < s->workers; w++)
         if (plait_job_inherits(s->job, w, 0) != 0) PLI_TRY(push(s, 0, true, w));
@@ -141,7 +154,7 @@ static plait_status stand_in(plait_schedule *s) {
 
 static plait_status end_clock(plait_schedule *s) {
     plait_status status;
-    while ((status = plait_job_clock(s->job)) == PLAIT_STAND_IN) PLI_TRY(stand_in(s));
+    while ((status = plait_job_clock(s->job)) == PLAIT_STAND_IN) PLI_TRY(pli_schedule_stand_in(s));
     return status;
 }
 

@@ -104,6 +104,19 @@ for solver in "logistic --optimizer newton --tolerance 1e-6" "logistic --optimiz
     works rest $solves --workers 2:3 --scale 9:3 --resume kept
     near solved rest "$solver"
 done
+# Factors: each side solved in turn; and by steps, whose blocks rotate over all slots, as the schedule's audit proves.
+awk 'BEGIN { s = 3; for (i = 0; i < 3000; i++) { s = (s * 16807) % 2147483647; u = s % 100; s = (s * 16807) % 2147483647
+    print "u" u, "i" s % 40, 3 + sin(u) * cos(s % 40) } }' >ratings
+for solver in als sgd; do
+    factors="train --data ratings --model mf --optimizer $solver --components 4 --epochs 5 --topology ps --replicas 2 --quiet"
+    # shellcheck disable=SC2086
+    works factors $factors --workers 4 --out factors.model
+    # shellcheck disable=SC2086
+    works moved $factors --workers 2:4 --scale 1:4,3:3,4:2,7:4,33:3 --out moved.model --events moved.events
+    cmp factors.model moved.model || fail "mf by $solver: other bits"
+    works proven audit moved.events
+    [ $solver = als ] || works proven audit --schedule moved.events
+done
 # Filters: what a worker that leaves has kept back goes with its last clock; the audit proves the rest.
 for filter in key-cache,zstd fixed8 topk:0.05 onebit; do
     # shellcheck disable=SC2086

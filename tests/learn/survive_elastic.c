@@ -8,7 +8,7 @@ enum { RUNS = 3, RUNS_FULL = 40, LEAST = 2, MOST = 4, CHANGES = 4, SCALE = 120 }
 
 /* Do workers come and go with it? docs/elastic.md says what is refused. */
 static bool is_elastic(const kind *k) {
-    static const char *const refused[] = { "gbdt", "forest", "mf" };
+    static const char *const refused[] = { "gbdt", "forest" };
     const bool whole = strcmp(k->consistency, "bsp") == 0 || strcmp(k->consistency, "bounded-delay:0") == 0;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (strcmp(k->model, refused[i]) == 0) return false;
@@ -83,7 +83,59 @@ static void test_workers_come_and_go_whatever_trains(void **unused) {
     free_data(data);
 }
 
+/* --- blocks that rotate ------------------------------------------------------------------------------------------- */
+
+static const kind rotated[] = {
+    { "factors by steps", "mf", "bsp", "sgd", NULL, false, false, true, &few_factors, NULL },
+    { "factors by pairs", "mf", "bsp", "sgd", NULL, false, false, true, &few_factors, NULL },
+};
+enum { ROTATED = sizeof rotated / sizeof rotated[0] };
+
+static story story_of_rotation(size_t k, plait_data *const data[SETS], const int *stop) {
+    story s = story_of(&rotated[k], data, stop);
+    s.opts.loss = k == 1 ? "bpr" : NULL;
+    s.opts.epochs = 3;
+    s.workers = MOST;
+    return s;
+}
+
+/* Blocks of items rotate over all slots, and a block whose worker is away falls to another. So the model has the bits
+ * of a run with as many workers as slots. */
+static void test_workers_come_and_go_while_blocks_rotate(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    make_data(data);
+    for (size_t k = 0; k < ROTATED; k++) {
+        plait_error err = { 0 };
+        story       whole = story_of_rotation(k, data, &stop);
+        int32_t     ended, all;
+        if (run(&whole, &err) < 0) fail_msg("%s: %s", rotated[k].name, err.text);
+        for (int64_t i = 0; i < 2 * runs_of(RUNS, RUNS_FULL); i++) {
+            pli_random  r = pli_random_at(seed_of(i), PLI_RANDOM_SCHEDULE, 32, k);
+            story       s = story_of_rotation(k, data, &stop);
+            char        scale[SCALE], what[300];
+            const bool  dies = pli_random_below(&r, 2) == 0;
+            draw_plan(&r, report_of(&whole, &all)->clocks, scale);
+            s.opts.slots = MOST - LEAST;
+            s.opts.scale = scale;
+            if (dies) draw_death(&s, &r, &whole);
+            else s.victim = RANKS_MAX;
+            snprintf(what, sizeof what, "seed %llu (%s): --scale %s, rank %d at call %lld of rank %d",
+                     (unsigned long long)seed_of(i), rotated[k].name, scale, (int)s.victim, (long long)s.at,
+                     (int)s.killer);
+            if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+            if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+            if (strcmp(report_of(&s, &ended)->model_hash, report_of(&whole, &all)->model_hash) != 0)
+                fail_msg("%s: another model", what);
+            if (ended < MOST - dies) fail_msg("%s: %d have ended", what, (int)ended);
+        }
+    }
+    free_data(data);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_workers_come_and_go_whatever_trains) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_workers_come_and_go_whatever_trains),
+                                        cmocka_unit_test(test_workers_come_and_go_while_blocks_rotate) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

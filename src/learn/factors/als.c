@@ -204,22 +204,25 @@ static plait_status solve_items(pli_run *run, const pli_ratings *share) {
     return solve_side(run, share, m->items, m->users, &m->sums);
 }
 
-/* A clock: the own rows of one side, and those of workers that have died, before it or in it. */
-static plait_status one_side(pli_run *run, bool of_items) {
+/* The second clock of an epoch is of the items. */
+static plait_status solve_heirs(pli_run *run, bool inherited) {
+    const bool of_items = pli_mf_of(run)->done == 1;
+    return pli_mf_heirs_each(run, of_items, inherited, of_items ? solve_items : solve_users);
+}
+
+static plait_status stand_in(pli_run *run) { return solve_heirs(run, true); }
+
+/* A clock: the own rows of one side, and those of workers that have died, before it or in it, or are away. */
+static plait_status one_side(pli_run *run) {
     const pli_mf *m = pli_mf_of(run);
-    plait_status (*const solve)(pli_run *, const pli_ratings *) = of_items ? solve_items : solve_users;
-    plait_status status;
-    PLI_TRY(solve(run, of_items ? &m->of_items : &m->own.ratings));
-    PLI_TRY(pli_mf_heirs_each(run, of_items, false, solve));
-    while ((status = plait_job_clock(run->job)) == PLAIT_STAND_IN)
-        PLI_TRY(pli_mf_heirs_each(run, of_items, true, solve));
-    PLI_TRY(status);
-    run->clocks_done++;
-    pli_run_tell_lost(run);
-    return PLAIT_OK;
+    bool          came;
+    PLI_TRY(m->done == 1 ? solve_items(run, &m->of_items) : solve_users(run, &m->own.ratings));
+    PLI_TRY(solve_heirs(run, false));
+    return pli_mf_clock(run, stand_in, &came);
 }
 
 plait_status pli_als_epoch(pli_run *run) {
-    PLI_TRY(one_side(run, false));
-    return one_side(run, true);
+    plait_status status = PLAIT_OK;
+    while (status == PLAIT_OK && pli_mf_of(run)->done < PLI_ALS_CLOCKS) status = one_side(run);
+    return status;
 }

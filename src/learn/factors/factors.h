@@ -31,6 +31,7 @@
 
 #include "learn/learner.h"
 #include "learn/model/model.h"
+#include "learn/solve/loop.h"
 #include "tensor/factors/factors.h"
 
 enum { PLI_FACTOR_BIAS, PLI_FACTOR_SQUARE, PLI_FACTOR_FIRST };
@@ -132,6 +133,9 @@ typedef struct pli_mf {
     pli_ratings     of_items;
     plait_table    *users, *items;
     pli_sums        sums; /* of the epoch at hand, own ratings */
+    pli_loop        turns; /* of workers that come and go (solve/turnover.h) */
+    int64_t         first_clock; /* of this run */
+    int64_t         done;  /* clocks of the epoch at hand that have ended */
     pli_mf_share   *heir; /* [workers] heirs.c; NULL: nobody has died */
     /* sgd */
     plait_schedule  *schedule;
@@ -147,10 +151,13 @@ typedef struct pli_mf {
 static inline pli_mf *pli_mf_of(const pli_run *run) { return run->state; }
 
 plait_status pli_mf_train(pli_run *run); /* train.c */
+/** train.c: ends a clock of the epoch at hand. stand_in: for the part of workers that have died in it. *came_out: this
+ *  worker was away; m->epoch and m->done are those of the others. PLAIT_END: they have ended. */
+plait_status pli_mf_clock(pli_run *run, plait_status (*stand_in)(pli_run *run), bool *came_out);
 /** How many clocks' updates of others a read may miss, where that is bounded; else 0. */
 int64_t pli_mf_staleness(const pli_run *run);
 
-/** One epoch. begin: the tables are there; end is called in any case. */
+/** One epoch, or what is left of it; PLAIT_END: the others have ended while this worker was away. begin: the tables are there; end is called in any case. */
 plait_status pli_rotate_begin(pli_run *run);
 plait_status pli_rotate_epoch(pli_run *run);
 void         pli_rotate_end(pli_mf *m);
@@ -159,6 +166,7 @@ plait_status pli_rotate_take_users(pli_run *run);
 /** What the users of a worker have beside their ratings is freed. */
 void         pli_rotate_free_users(pli_mf_users *users);
 plait_status pli_als_epoch(pli_run *run);
+enum { PLI_ALS_CLOCKS = 2 }; /* of an epoch: users, then items */
 
 /** The step size of an epoch of so many, if the first has this one. Update rules' schedules have the same names. */
 double pli_mf_rate(const pli_run *run, double rate, int64_t epoch, int64_t epochs);

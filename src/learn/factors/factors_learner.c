@@ -300,8 +300,7 @@ static void report(const pli_run *run, plait_report *to) {
 
 static const pli_solver *const solvers[] = { &pli_solver_als, NULL };
 
-static const pli_learner_more more = { .solvers = solvers, .by_name_only = true, .adds = true,
-                                       .same_workers = true, .reads = reads,
+static const pli_learner_more more = { .solvers = solvers, .by_name_only = true, .adds = true, .reads = reads,
                                        .intercept = "a mean and biases are part of it",
                                        .options = more_options, .describe = describe, .report = report,
                                        .recommend = pli_mf_recommend };

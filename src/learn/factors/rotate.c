@@ -12,6 +12,7 @@
 
 #include "learn/factors/factors.h"
 #include "learn/solve/rotation.h"
+#include "sched/sched.h"
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
@@ -359,13 +360,28 @@ plait_status pli_rotate_begin(pli_run *run) {
     return pli_rotation_make(run, "ratings", m->blocks, push, touches, &m->schedule);
 }
 
+static plait_status stand_in(pli_run *run) { return pli_schedule_stand_in(pli_mf_of(run)->schedule); }
+
+/* The worker was away, and others have moved its users. */
+static plait_status take_up(pli_run *run) {
+    pli_mf *m = pli_mf_of(run);
+    m->step = run->clocks_done - m->first_clock;
+    pli_schedule_skip_to(m->schedule, m->step);
+    PLI_TRY(get_users(m, &m->own));
+    return arrange(run);
+}
+
 plait_status pli_rotate_epoch(pli_run *run) {
     pli_mf *m = pli_mf_of(run);
-    PLI_TRY(arrange(run));
-    for (int64_t b = 0; b < m->blocks; b++, m->step++) {
-        PLI_TRY(plait_schedule_step(m->schedule));
-        run->clocks_done++;
-        pli_run_tell_lost(run);
+    PLI_TRY(m->done > 0 ? take_up(run) : arrange(run)); /* at first it may be in the midst of an epoch, or at its end */
+    while (m->done < m->blocks) {
+        bool came;
+        PLI_TRY(pli_schedule_begin_step(m->schedule));
+        const plait_status status = pli_mf_clock(run, stand_in, &came);
+        if (status != PLAIT_OK) return status;
+        PLI_TRY(pli_schedule_end_step(m->schedule));
+        m->step++;
+        if (came) PLI_TRY(take_up(run));
     }
     return PLAIT_OK;
 }

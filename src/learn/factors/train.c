@@ -7,6 +7,7 @@
 #include "learn/factors/factors.h"
 #include "learn/keep/keep.h"
 #include "learn/solve/progress.h"
+#include "learn/solve/turnover.h"
 #include "table/table.h"
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
@@ -59,18 +60,42 @@ static plait_status check_finite(const pli_run *run, double loss, int64_t epoch)
                     (long long)epoch + 1);
 }
 
-static plait_status run_epoch(pli_run *run, pli_meter *meter, int64_t epoch, bool *end_out) {
+/* The sums of the epoch, or of that part of it that ends as the worker leaves. */
+static void settle_sums(pli_run *run) {
+    pli_mf *m = pli_mf_of(run);
+    if (!m->als && m->loss == PLI_FACTORS_SQUARED) m->sums.loss /= 2;
+    if (m->epoch > 0) return;
+    run->first = m->sums;
+    pli_total_add(&run->progressive, &m->sums);
+}
+
+/* The worker has come: others know which clock of which epoch has ended last. */
+static void find_place(pli_run *run) {
+    pli_mf *m = pli_mf_of(run);
+    m->epoch = run->epochs_done;
+    m->done = (run->clocks_done - m->first_clock - 1) % m->turns.clocks + 1;
+    m->sums = (pli_sums){ 0 };
+}
+
+plait_status pli_mf_clock(pli_run *run, plait_status (*stand_in)(pli_run *run), bool *came_out) {
+    pli_mf *m = pli_mf_of(run);
+    if (pli_turnover_leaves(&m->turns)) settle_sums(run);
+    const plait_status status = pli_turnover_clock(&m->turns, stand_in, came_out);
+    if (status != PLAIT_OK) return status;
+    m->done++;
+    if (*came_out) find_place(run);
+    return PLAIT_OK;
+}
+
+static plait_status run_epoch(pli_run *run, pli_meter *meter, bool *end_out) {
     pli_mf  *m = pli_mf_of(run);
     uint64_t at = pli_comm_span_begin(run->comm);
     m->sums = (pli_sums){ 0 };
-    m->epoch = epoch;
-    PLI_TRY(m->als ? pli_als_epoch(run) : pli_rotate_epoch(run));
-    if (!m->als && m->loss == PLI_FACTORS_SQUARED) m->sums.loss /= 2;
+    const plait_status status = m->als ? pli_als_epoch(run) : pli_rotate_epoch(run);
+    if (status != PLAIT_OK) return status;
+    const int64_t epoch = m->epoch;
+    settle_sums(run);
     PLI_TRY(check_finite(run, m->sums.loss, epoch));
-    if (epoch == 0) {
-        run->first = m->sums;
-        pli_total_add(&run->progressive, &m->sums);
-    }
     run->epochs_done = epoch + 1;
     pli_run_phase(run, "epoch", epoch, &at);
     pli_meter_tell(meter, &m->sums, epoch, 0, true);
@@ -81,19 +106,40 @@ static plait_status run_epoch(pli_run *run, pli_meter *meter, int64_t epoch, boo
     return PLAIT_OK;
 }
 
+/* Those who are away wait. PLAIT_END: the others have ended. */
+static plait_status begin_turns(pli_run *run) {
+    static const pli_steps none;
+    pli_mf                *m = pli_mf_of(run);
+    m->epoch = run->epochs_done;
+    m->first_clock = run->clocks_done;
+    m->turns = (pli_loop){ .run = run, .steps = &none, .clocks = m->als ? PLI_ALS_CLOCKS : m->blocks };
+    m->turns.away = pli_job_is_away(run->job, plait_comm_rank(run->comm));
+    PLI_TRY(pli_turnover_begin(&m->turns));
+    if (!m->turns.away) return PLAIT_OK;
+    const plait_status status = pli_turnover_wait(&m->turns);
+    if (status == PLAIT_OK) find_place(run);
+    return status;
+}
+
 static plait_status all_epochs(pli_run *run) {
-    pli_meter meter;
-    bool      end = false;
+    pli_meter    meter;
+    plait_status status;
+    bool         end = false;
     PLI_TRY(begin(run));
     pli_meter_start(&meter, run);
-    for (int64_t epoch = run->epochs_done; epoch < run->epochs && !end; epoch++)
-        PLI_TRY(run_epoch(run, &meter, epoch, &end));
+    PLI_TRY(status = begin_turns(run));
+    for (pli_mf *m = pli_mf_of(run); status == PLAIT_OK && m->epoch < run->epochs && !end; m->epoch++) {
+        status = run_epoch(run, &meter, &end);
+        m->done = 0;
+    }
+    if (status != PLAIT_OK) return status;
     PLI_TRY(pli_keep_settle(run));
     return plait_job_barrier(run->job);
 }
 
 plait_status pli_mf_train(pli_run *run) {
     const plait_status status = all_epochs(run);
+    pli_turnover_end(&pli_mf_of(run)->turns);
     run->kept = pli_keep_last(run, &run->unkept);
     pli_keep_end(run);
     return status;

@@ -122,7 +122,7 @@ static plait_status count(pli_loop *loop, int64_t epoch, const pli_sums *sums) {
 /* Ends the clock. If others have died in it, the worker computes their batch, too. */
 static plait_status end_together(pli_loop *loop, int64_t epoch, int64_t clock) {
     plait_status status;
-    loop->away = pli_turnover_leaves(loop->run);
+    loop->away = pli_turnover_leaves(loop);
     if (loop->away) pli_keep_leave(loop->run);
     while ((status = (loop->away ? plait_job_leave : plait_job_clock)(loop->run->job)) == PLAIT_STAND_IN) {
         pli_sums sums;

@@ -77,6 +77,7 @@ struct pli_loop {
     plait_request   *asked;
     plait_table     *pace;   /* what keeps spares in step where no read of a model's table waits; else NULL */
     uint8_t         *was_in; /* [workers] who is in in the clock at hand (turnover.h); NULL: nobody comes or goes */
+    int64_t          clocks; /* of an epoch, where a learner has a loop of its own; 0: run->clocks */
     bool             away, comes; /* it is away, and waits until it may join; it comes at the end of a clock */
 };
 

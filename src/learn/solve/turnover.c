@@ -14,7 +14,9 @@
 /* How many workers are in at least. */
 static int32_t least_of(const pli_run *run) { return plait_comm_workers(run->comm) - run->opts->slots; }
 
-static int64_t clocks_of(const pli_run *run) { return run->clocks * run->epochs; }
+static int64_t clocks_an_epoch(const pli_loop *loop) { return loop->clocks > 0 ? loop->clocks : loop->run->clocks; }
+
+static int64_t clocks_of(const pli_loop *loop) { return clocks_an_epoch(loop) * loop->run->epochs; }
 
 /* Does the file of a simulated cluster say who is in, and not the plan? */
 static bool is_told(const pli_run *run) {
@@ -22,28 +24,30 @@ static bool is_told(const pli_run *run) {
     return cluster != NULL && pli_script_has_turns(cluster);
 }
 
-bool pli_turnover_leaves(const pli_run *run) {
-    const int64_t next = run->clocks_done + 1;
-    if (run->opts->slots == 0 || next >= clocks_of(run)) return false;
+bool pli_turnover_leaves(const pli_loop *loop) {
+    const pli_run *run = loop->run;
+    const int64_t  next = run->clocks_done + 1;
+    if (run->opts->slots == 0 || next >= clocks_of(loop)) return false;
     return is_told(run)
                ? !plait_job_wanted(run->job)
                : plait_comm_rank(run->comm) >= pli_scale_at(run->opts->scale, least_of(run), next);
 }
 
 /* In simulated time a worker waits for the end of the run, unless the cluster's file has it come earlier. */
-static int64_t next_in(const pli_run *run) {
-    return is_told(run) ? clocks_of(run)
-                                      : pli_scale_next(run->opts->scale, least_of(run), plait_comm_rank(run->comm),
-                                                       run->clocks_done + 1, clocks_of(run));
+static int64_t next_in(const pli_loop *loop) {
+    const pli_run *run = loop->run;
+    const int64_t  all = clocks_of(loop);
+    return is_told(run) ? all : pli_scale_next(run->opts->scale, least_of(run), plait_comm_rank(run->comm),
+                                               run->clocks_done + 1, all);
 }
 
 plait_status pli_turnover_come(pli_loop *loop, int64_t *epoch_out, int64_t *first_out) {
     pli_run           *run = loop->run;
-    const plait_status status = plait_job_join(run->job, next_in(run));
+    const plait_status status = plait_job_join(run->job, next_in(loop));
     if (status != PLAIT_OK) return status;
     const int64_t last = plait_job_clock_now(run->job) - 1;
-    *epoch_out = last / run->clocks;
-    *first_out = last % run->clocks;
+    *epoch_out = last / clocks_an_epoch(loop);
+    *first_out = last % clocks_an_epoch(loop);
     run->epochs_done = *epoch_out;
     run->clocks_done = last;
     loop->away = loop->fetched = false;
@@ -337,6 +341,37 @@ plait_status pli_turnover_after(pli_loop *loop, bool came) {
     if (status >= 0 && loop->steps->turned != NULL) status = loop->steps->turned(run, came);
     return status;
 }
+
+/* --- a learner's own loop ----------------------------------------------------------------------------------------- */
+
+plait_status pli_turnover_wait(pli_loop *loop) {
+    int64_t            epoch, first;
+    const plait_status status = pli_turnover_come(loop, &epoch, &first);
+    if (status != PLAIT_OK) return status;
+    loop->comes = false;
+    loop->run->clocks_done++;
+    return pli_turnover_after(loop, true);
+}
+
+plait_status pli_turnover_clock(pli_loop *loop, plait_status (*stand_in)(pli_run *run), bool *came_out) {
+    pli_run     *run = loop->run;
+    plait_status status;
+    *came_out = false;
+    pli_turnover_before(loop);
+    loop->away = pli_turnover_leaves(loop);
+    if (loop->away) pli_keep_leave(run);
+    while ((status = (loop->away ? plait_job_leave : plait_job_clock)(run->job)) == PLAIT_STAND_IN)
+        PLI_TRY(stand_in(run));
+    PLI_TRY(status);
+    if (loop->away) PLI_TRY(pli_turnover_give(loop));
+    run->clocks_done++;
+    *came_out = loop->away;
+    PLI_TRY(status = loop->away ? pli_turnover_wait(loop) : pli_turnover_after(loop, false));
+    pli_run_tell_lost(run);
+    return status;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 plait_status pli_turnover_begin(pli_loop *loop) {
     pli_run *run = loop->run;

@@ -30,7 +30,7 @@
 #include "learn/solve/loop.h"
 
 /** Is the clock at hand this worker's last one, for a while? Behind the last clock of the run all are in. */
-bool pli_turnover_leaves(const pli_run *run);
+bool pli_turnover_leaves(const pli_loop *loop);
 /** Waits until the worker is in, at the end of clock *first_out of *epoch_out: what the others do behind that clock, it
  *  does as well. PLAIT_END: they have ended. */
 plait_status pli_turnover_come(pli_loop *loop, int64_t *epoch_out, int64_t *first_out);
@@ -45,5 +45,13 @@ plait_status pli_turnover_give(pli_loop *loop);
 /** Behind a clock's end; does nothing unless somebody has come or gone. came: this worker has come with it. Collective
  *  over those who are in. */
 plait_status pli_turnover_after(pli_loop *loop, bool came);
+
+/** For a learner with a loop of its own, which has a pli_loop of these alone: run, steps, clocks, away. clock ends a
+ *  clock, and calls stand_in for the part of those who have died in it. If this worker leaves with it, clock waits
+ *  until it is in again: *came_out. wait is that of a worker that is away at first. Then run->clocks_done and
+ *  epochs_done are those of the others, and what they do behind that clock it does as well. PLAIT_END: they have
+ *  ended. */
+plait_status pli_turnover_clock(pli_loop *loop, plait_status (*stand_in)(pli_run *run), bool *came_out);
+plait_status pli_turnover_wait(pli_loop *loop);
 
 #endif

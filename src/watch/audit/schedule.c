@@ -41,8 +41,9 @@ typedef struct judge {
     turn   *turn;
     int64_t touches, members, turns, touches_capacity, members_capacity, turns_capacity;
     pli_schedule_dead dead;
+    int64_t *left; /* [workers] the job ended while the worker was away: 1 + the clock behind its last turn; else 0 */
     /* of the stream at hand */
-    int64_t steps, clocks, ended;
+    int64_t steps, clocks, ended, turned; /* turned: behind the last turn */
 } judge;
 
 static void refute(judge *j, const char *rule, int32_t rank, int64_t clock, const char *fmt, ...)
@@ -73,8 +74,9 @@ static bool add_member(judge *j, const pli_event *event, int64_t variable) {
 static plait_status read_turn(judge *j, const pli_event *event) {
     const int64_t step = (int64_t)event->seq;
     int64_t       variables = 0;
-    const bool    together = (event->row & 1) != 0, stands = (event->row & 2) != 0;
-    const bool    again = stands && step == j->steps - 1 && event->clock == j->clocks - 1 && event->clock >= j->ended;
+    const bool    away = event->row == 3; /* it has missed the step, and says so when it is in again */
+    const bool    together = event->row == 1, stands = event->row == 2;
+    const bool    again = away || (stands && step == j->steps - 1 && event->clock == j->clocks - 1 && event->clock >= j->ended);
     if (step < j->steps && !again)
         refute(j, "steps", event->rank, event->clock, "rank %d took step %lld in clock %lld, after step %lld",
                event->rank, (long long)step, (long long)event->clock, (long long)j->steps - 1);
@@ -82,8 +84,9 @@ static plait_status read_turn(judge *j, const pli_event *event) {
         refute(j, "steps", event->rank, event->clock, "rank %d took step %lld in clock %lld, which it had ended or in "
                                                       "which it had taken a step", event->rank, (long long)step,
                (long long)event->clock);
-    j->steps = step + 1;
-    j->clocks = event->clock + 1;
+    if (step >= j->steps) j->steps = step + 1;
+    if (event->clock >= j->clocks) j->clocks = event->clock + 1;
+    j->turned = event->clock + 1;
     if (!pli_grow((void **)&j->touch, &j->touches_capacity, j->touches + event->n, sizeof *j->touch) ||
         !pli_grow((void **)&j->turn, &j->turns_capacity, j->turns + 1, sizeof *j->turn))
         return no_memory(j);
@@ -117,17 +120,26 @@ static plait_status weigh_table(judge *j, const char *consistency, bool first) {
     return PLAIT_OK;
 }
 
+/* The worker takes no further turn. */
+static plait_status note_left(judge *j, int32_t rank) {
+    const int32_t workers = j->proof->workers;
+    if (j->left == NULL && (j->left = pli_calloc((size_t)workers, sizeof *j->left)) == NULL) return no_memory(j);
+    if (rank >= 0 && rank < workers) j->left[rank] = 1 + j->turned;
+    return PLAIT_OK;
+}
+
 static plait_status read_stream(judge *j, int32_t stream, const pli_logfile *file, const char *as, bool *known) {
     pli_log_cursor  *cursor = NULL;
     const pli_event *event;
     plait_status     status = PLAIT_OK;
     plait_error      err = { 0 };
     PLI_TRY(pli_log_cursor_open(file, stream, &cursor, j->err));
-    j->steps = j->clocks = j->ended = 0;
+    j->steps = j->clocks = j->ended = j->turned = 0;
     while (status == PLAIT_OK && (event = pli_log_cursor_next(cursor, &err)) != NULL) {
         if (event->group != NULL) continue; /* schedules are of all workers */
         if (event->kind == PLI_EVENT_JOB) j->proof->workers = event->info.job->workers;
         if (event->kind == PLI_EVENT_CLOCK) j->ended = event->clock + 1;
+        if (event->kind == PLI_EVENT_LEAVE) status = note_left(j, event->rank);
         if (event->kind == PLI_EVENT_TABLE && as == NULL) {
             status = weigh_table(j, event->info.table->consistency, !*known);
             *known = true;
@@ -168,6 +180,14 @@ static int by_key(const void *x, const void *y) {
     return order != 0 ? order : by_number(a->variable, b->variable);
 }
 
+/* How many were away from this clock on until the job ended. */
+static int32_t left_by(const judge *j, int64_t clock) {
+    int32_t n = 0;
+    for (int32_t w = 0; j->left != NULL && w < j->proof->workers; w++)
+        n += j->left[w] > 0 && clock >= j->left[w] - 1 && !pli_schedule_died_in(&j->dead, w, clock);
+    return n;
+}
+
 /* Every worker that lives is in each step once, in the same clock, with as many variables if all take the same. */
 static void judge_turns(judge *j) {
     if (j->turns > 0) qsort(j->turn, (size_t)j->turns, sizeof *j->turn, by_step);
@@ -185,7 +205,7 @@ static void judge_turns(judge *j) {
                                                      "should take the same", (long long)t->step, t->rank,
                        (long long)t->n, first->rank, (long long)first->n);
         }
-        const int32_t gone = pli_schedule_dead_by(&j->dead, first->clock);
+        const int32_t gone = pli_schedule_dead_by(&j->dead, first->clock) + left_by(j, first->clock);
         if (living < j->proof->workers - gone)
             refute(j, "steps", first->rank, first->clock, "only %lld of %d workers took step %lld (rank %d did)",
                    (long long)living, j->proof->workers - gone, (long long)first->step, first->rank);
@@ -337,6 +357,7 @@ plait_status pli_schedule_prove(const pli_logfile *file, const char *as, pli_sch
     pli_free(j.touch);
     pli_free(j.member);
     pli_free(j.turn);
+    pli_free(j.left);
     pli_schedule_dead_free(&j.dead);
     if (status == PLAIT_OK) *proof_out = proof;
     return status;
