@@ -157,7 +157,8 @@ plait_status pli_mf_clock(pli_run *run, plait_status (*stand_in)(pli_run *run), 
 /** How many clocks' updates of others a read may miss, where that is bounded; else 0. */
 int64_t pli_mf_staleness(const pli_run *run);
 
-/** One epoch, or what is left of it; PLAIT_END: the others have ended while this worker was away. begin: the tables are there; end is called in any case. */
+/** One epoch, or what is left of it; PLAIT_END: the others have ended while this worker was away. begin: the tables are
+ *  there; end is called in any case. */
 plait_status pli_rotate_begin(pli_run *run);
 plait_status pli_rotate_epoch(pli_run *run);
 void         pli_rotate_end(pli_mf *m);

@@ -76,7 +76,8 @@ static plait_status read_turn(judge *j, const pli_event *event) {
     int64_t       variables = 0;
     const bool    away = event->row == 3; /* it has missed the step, and says so when it is in again */
     const bool    together = event->row == 1, stands = event->row == 2;
-    const bool    again = away || (stands && step == j->steps - 1 && event->clock == j->clocks - 1 && event->clock >= j->ended);
+    const bool    again = away || (stands && step == j->steps - 1 && event->clock == j->clocks - 1 &&
+                                event->clock >= j->ended);
     if (step < j->steps && !again)
         refute(j, "steps", event->rank, event->clock, "rank %d took step %lld in clock %lld, after step %lld",
                event->rank, (long long)step, (long long)event->clock, (long long)j->steps - 1);
