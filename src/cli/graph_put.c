@@ -225,6 +225,7 @@ static void talk(const pli_graph_result *r) {
 }
 
 plait_status pli_graph_put(const pli_graph_result *r, plait_error *err) {
+    if (r->named->finish != NULL) r->named->finish(r->choice, r->value);
     scale(r);
     PLI_TRY(put_values(r, err));
     if (!r->set->quiet) talk(r);

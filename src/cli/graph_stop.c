@@ -35,6 +35,7 @@ void pli_graph_stop_close(pli_graph_stop *stop) {
     pli_talk_close(&stop->talk);
 }
 
+/* "shares": what values of such a program are; in older checkpoints they were ranks. */
 void pli_graph_stop_note(pli_graph_stop *stop, const plait_edges *edges) {
     const pli_graph_run *set = stop->set;
     const pli_vertex_named *named = pli_vertex_find(set->program, NULL);
@@ -42,7 +43,7 @@ void pli_graph_stop_note(pli_graph_stop *stop, const plait_edges *edges) {
     char       damping[32], tolerance[32];
     pli_format_f64(set->damping, damping);
     snprintf(stop->note, sizeof stop->note, "graph run %s, engine %s, source %s%s%s, graph %016" PRIx64, set->program,
-             set->engine, set->source != NULL ? set->source : "none", damped ? ", damping " : "",
+             set->engine, set->source != NULL ? set->source : "none", damped ? ", shares, damping " : "",
              damped ? damping : "", edges->hash);
     stop->same = strlen(stop->note);
     if (!damped) return;

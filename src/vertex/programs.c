@@ -73,7 +73,8 @@ static plait_status sssp(const pli_vertex_choice *c, plait_vertex_program *p, pl
 static const pli_vertex_named programs[] = {
     { .name = "pagerank",
       .summary = "the vertex's rank; ranks add up to 1 (--damping, --tolerance; --source ID: personalised)",
-      .personal = true, .ranks = true, .parts = true, .make = pli_pagerank_make, .takes = { "damping", "tolerance" } },
+      .personal = true, .ranks = true, .parts = true, .make = pli_pagerank_make, .finish = pli_pagerank_finish,
+      .takes = { "damping", "tolerance" } },
     { .name = "components", .summary = "the least id of its weakly connected component", .ids = true,
       .parts = true,
       .make = components, .gathers = PLAIT_NEAR_BOTH, .run = pli_run_components, .figures = pli_figures_components },

@@ -85,10 +85,6 @@ void pli_vertex_own_rows(const pli_vertex_run *run, pli_rows_fn *fn, void *user)
 static void tell_rows(void *user, int64_t first, int64_t last, int32_t thread) {
     pli_vertex_run *run = user;
     (void)thread;
-    if (run->loops != NULL) {
-        run->loops->tell(run->program.user, run->edges, first, last, run->values, run->tells);
-        return;
-    }
     for (int64_t v = first; v < last; v++) {
         const plait_vertex vertex = pli_vertex_of(run->edges, pli_part_vertex(&run->part, v));
         run->program.tell(run->program.user, &vertex, pli_run_value(run, v),

@@ -354,6 +354,8 @@ typedef struct pli_vertex_named {
     plait_near      gathers; /* of what make fills: the program's near                 */
     bool            is_real; /* its values are doubles */
     pli_figures_fn *figures; /* NULL: none */
+    /* Makes the result of all vertices' values, in place, once; NULL: the values are the result. */
+    void (*finish)(const pli_vertex_choice *choice, int64_t *value);
     /* Makes choice->own of what was asked, which is lent; release frees it. NULL: it has nothing of its own. */
     plait_status (*prepare)(const pli_vertex_asked *asked, pli_vertex_choice *choice, plait_error *err);
     void (*release)(void **own);

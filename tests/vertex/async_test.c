@@ -101,6 +101,7 @@ static void test_programs_give_what_a_loop_gives(void **state) {
             assert_int_equal(d.report.still, 1);
             make("pagerank", &all, &p);
             if (run(&settings[s], &g, &p, 0, &d, &err) < 0) fail_msg("pagerank: %s", err.text);
+            pli_vertex_find("pagerank", NULL)->finish(&all, d.value);
             for (int v = 0; v < N; v++)
                 if (!(fabs(double_of(d.value[v]) - rank[v]) < 1e-11))
                     fail_msg("setting %d: vertex %d has the rank %.17g instead of %.17g", s, v, double_of(d.value[v]),

@@ -176,6 +176,7 @@ static void check_ranks(const graph *g, const setting *s) {
         assert_non_null(strstr(err.text, "whole clocks"));
     } else {
         if (status < 0) fail_msg("pagerank: %s", err.text);
+        pli_vertex_find("pagerank", NULL)->finish(&choice, d.value);
         for (int64_t v = 0; v < plait_edges_vertices(edges); v++)
             assert_true(fabs(double_of(d.value[v]) - rank[at(plait_edges_id(edges, v))]) < 1e-12);
     }
