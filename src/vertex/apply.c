@@ -214,8 +214,10 @@ static plait_status look(pli_vertex_run *run) {
 
 /* Simulated ranks pay for the edges of `of` of the part's `all` vertices: for an equal share of the part's edges. */
 static void pay(const pli_vertex_run *run, int64_t of, int64_t all) {
-    const int64_t edges = run->part.rows.start[run->part.rows.n];
-    const double  share = all > 0 ? (double)of / (double)all : 0;
+    const pli_part *part = &run->part;
+    const int64_t  *start = part->rows.start,
+                  edges = part->whole ? start[part->own + part->owned] - start[part->own] : start[part->rows.n];
+    const double share = all > 0 ? (double)of / (double)all : 0;
     pli_comm_work(plait_job_comm(run->job), PLI_WORK_ENTRIES, (uint64_t)((double)edges * share) + (uint64_t)of);
 }
 

@@ -97,7 +97,8 @@ static void pull_words(void *user, int64_t i, int32_t thread) {
     (void)thread;
     for (size_t w = first; w < first + WORDS && w < all; w++) {
         uint64_t found = 0, left = ~s->reached[w];
-        if (w + 1 == s->words && s->d->part.n % 64 != 0) left &= (UINT64_C(1) << (s->d->part.n % 64)) - 1;
+        if (w == (size_t)s->first / 64) left &= UINT64_MAX << (s->first % 64); /* others are not the worker's */
+        if (w + 1 == all && s->last % 64 != 0) left &= (UINT64_C(1) << (s->last % 64)) - 1;
         for (; left != 0; left &= left - 1) {
             const size_t v = w * 64 + (size_t)__builtin_ctzll(left);
             for (int64_t k = rows->start[v], end = rows->start[v + 1]; k < end; k++)
@@ -249,7 +250,8 @@ static plait_status make_tables(searching *s) {
 
 plait_status pli_run_bfs(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                          int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
-    const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .whole = true };
+    const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .whole = true,
+                                   .own = true };
     pli_direct            d;
     searching             s = { .d = &d };
     if (!pli_direct_reads_all(job)) return pli_run_made("bfs", job, choice, cut, supersteps, values_out, report_out);

@@ -11,10 +11,11 @@
  * Labels only fall, so the result is the same under every consistency. How they travel:
  *
  *     each worker reads all      the labels are a forest themselves. Superstep 1 joins the first two edges of each row,
- *                                and a worker pushes the labels of its own vertices, and of others those that it has
- *                                joined. Superstep 2 begins with the forest of what all have pushed, in which most
- *                                vertices are one tree already, and joins all edges. From then on a worker pushes the
- *                                labels that are not the roots yet, which are few, and joins those that others push
+ *                                and a worker pushes the roots of its own vertices. Superstep 2 begins with the forest
+ *                                of what all have pushed, in which most vertices are one tree already, and joins all
+ *                                edges; from then on a worker joins what others push. It pushes the root of an own
+ *                                vertex whose label that is not, and of another's if the labels do not lead there, which
+ *                                are few. When nobody has anything to push, a label is a root in each worker's forest
  *     a worker reads a part      a label may be of a vertex that it does not know. Each tree takes the least label
  *                                among its vertices, and pushes it to those that have a larger one
  *
@@ -33,6 +34,8 @@ typedef struct joining {
     bool              by_all; /* each worker reads all labels */
     _Atomic uint32_t *parent; /* [n of part]; relaxed: a parent only falls, and an old one is an ancestor as well */
     int64_t          *least;  /* [n of part] of a root: the least label in its tree; NULL: by_all */
+    int64_t          *found;  /* [shares] by_all: how many vertices were found in a share */
+    int64_t           shares; /* of the part's vertices, one for a thread */
     int64_t           first, last; /* of the rows that have edges */
     int64_t           from, to; /* which edges of each row are joined: from .. to - 1; to 0: to its end */
 } joining;
@@ -68,15 +71,18 @@ static void join_rows(void *user, int64_t i, int32_t thread) {
     }
 }
 
+static uint32_t root_of(const joining *j, uint32_t v) {
+    uint32_t above = parent_of(j, v), top = parent_of(j, above);
+    for (; top != above; top = parent_of(j, above)) above = top;
+    return above;
+}
+
 static void shorten(void *user, int64_t i, int32_t thread) {
     const joining *j = user;
     const int64_t  last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
     (void)thread;
-    for (int64_t v = i * PIECE; v < last; v++) {
-        uint32_t above = parent_of(j, (uint32_t)v), top = parent_of(j, above);
-        for (; top != above; top = parent_of(j, above)) above = top;
-        atomic_store_explicit(&j->parent[v], above, memory_order_relaxed);
-    }
+    for (int64_t v = i * PIECE; v < last; v++)
+        atomic_store_explicit(&j->parent[v], root_of(j, (uint32_t)v), memory_order_relaxed);
 }
 
 static void stand_alone(void *user, int64_t i, int32_t thread) {
@@ -96,68 +102,102 @@ static void join_edges(joining *j, int64_t from, int64_t to) {
     j->from = from;
     j->to = to;
     pli_pool_for(j->d->pool, (j->last - j->first + PIECE - 1) / PIECE, join_rows, j);
-    each_piece(j, shorten);
-}
-
-static void join_first(joining *j) {
-    each_piece(j, stand_alone);
-    for (int64_t k = 0; k < SAMPLED; k++) join_edges(j, k, k + 1);
 }
 
 /* --- labels, where each worker reads all -------------------------------------------------------------------------- */
 
-/* Pushes the roots of own vertices, and of others that hang under one. */
-static plait_status push_trees(joining *j) {
-    pli_direct    *d = j->d;
-    const int64_t  own = d->part.own, end = own + d->part.owned;
-    for (int64_t v = own; v < end; v++) d->better[v - own] = parent_of(j, (uint32_t)v);
-    PLI_TRY(pli_direct_push_own(d));
-    d->hits = 0;
-    for (int64_t v = 0; v < d->part.n; v++) {
-        const uint32_t root = parent_of(j, (uint32_t)v);
-        if ((v >= own && v < end) || root == v) continue;
-        d->hit[d->hits] = (uint64_t)v;
-        d->better[d->hits++] = root;
-    }
-    return PLAIT_OK;
+static void label_own(void *user, int64_t i, int32_t thread) {
+    const joining  *j = user;
+    const pli_part *part = &j->d->part;
+    const int64_t   last = (i + 1) * PIECE < part->owned ? (i + 1) * PIECE : part->owned;
+    (void)thread;
+    for (int64_t k = i * PIECE; k < last; k++) j->d->better[k] = root_of(j, (uint32_t)(part->own + k));
 }
 
-/* Begins with the forest that the labels are. A label that was not there yet when it was read is none. */
+/* Pushes the roots of own vertices. */
+static plait_status push_own(joining *j) {
+    pli_direct *d = j->d;
+    pli_pool_for(d->pool, (d->part.owned + PIECE - 1) / PIECE, label_own, j);
+    d->hits = 0;
+    return pli_direct_push_own(d);
+}
+
+/* Where labels lead from a vertex. A label that was not there yet when it was read is none. */
+static int64_t end_of_labels(const int64_t *label, int64_t v) {
+    while (label[v] < v) v = label[v];
+    return v;
+}
+
+/* Begins with the forest that the labels are, all paths cut short. */
 static void hang_under_labels(void *user, int64_t i, int32_t thread) {
     const joining *j = user;
     const int64_t *label = j->d->values, last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
     (void)thread;
     for (int64_t v = i * PIECE; v < last; v++)
-        atomic_store_explicit(&j->parent[v], (uint32_t)(label[v] < v ? label[v] : v), memory_order_relaxed);
+        atomic_store_explicit(&j->parent[v], (uint32_t)end_of_labels(label, v), memory_order_relaxed);
 }
 
+static int64_t share_begin(const joining *j, int64_t i) { return j->d->part.n * i / j->shares; }
+
+/* Where a label is not the root that the worker knows of, it joins the two, and counts how often that was. */
 static void join_labels(void *user, int64_t i, int32_t thread) {
     const joining *j = user;
-    const int64_t *label = j->d->values, last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
+    const int64_t *label = j->d->values, last = share_begin(j, i + 1);
+    int64_t        n = 0;
     (void)thread;
-    for (int64_t v = i * PIECE; v < last; v++)
-        if (label[v] < v && parent_of(j, (uint32_t)label[v]) != parent_of(j, (uint32_t)v))
-            join(j, (uint32_t)label[v], (uint32_t)v);
+    for (int64_t v = share_begin(j, i); v < last; v++) {
+        if (label[v] == parent_of(j, (uint32_t)v)) continue;
+        n++;
+        if (label[v] < v) join(j, (uint32_t)label[v], (uint32_t)v);
+    }
+    j->found[i] = n;
 }
 
-/* Makes hits of the vertices whose label is not their root. */
-static void list_wrong_labels(joining *j) {
+/* Cuts paths short, and lists the vertices whose roots are to be pushed, from the share's place in hit on. */
+static void find_news(void *user, int64_t i, int32_t thread) {
+    const joining *j = user;
+    pli_direct    *d = j->d;
+    const int64_t  own = d->part.own, end = own + d->part.owned, first = share_begin(j, i),
+                  last = share_begin(j, i + 1);
+    int64_t n = first;
+    (void)thread;
+    for (int64_t v = first; v < last; v++) {
+        const uint32_t root = root_of(j, (uint32_t)v);
+        atomic_store_explicit(&j->parent[v], root, memory_order_relaxed);
+        if (d->values[v] == root || ((v < own || v >= end) && end_of_labels(d->values, v) == root)) continue;
+        d->hit[n] = (uint64_t)v;
+        d->better[n++] = root;
+    }
+    j->found[i] = n - first;
+}
+
+/* Makes hits of what the shares have listed. */
+static void list_news(joining *j) {
     pli_direct *d = j->d;
-    d->hits = 0;
-    for (int64_t v = 0; v < d->part.n; v++) {
-        const int64_t root = parent_of(j, (uint32_t)v);
-        if (d->values[v] == root) continue;
-        d->hit[d->hits] = (uint64_t)v;
-        d->better[d->hits++] = root;
+    pli_pool_for(d->pool, j->shares, find_news, j);
+    d->hits = j->found[0];
+    for (int64_t i = 1; i < j->shares; i++) {
+        const int64_t from = share_begin(j, i);
+        memmove(d->hit + d->hits, d->hit + from, (size_t)j->found[i] * sizeof *d->hit);
+        memmove(d->better + d->hits, d->better + from, (size_t)j->found[i] * sizeof *d->better);
+        d->hits += j->found[i];
     }
 }
 
-/* Joins what others have pushed. first: and all edges of the part. */
-static void join_what_is_read(joining *j, bool first) {
-    each_piece(j, first ? hang_under_labels : join_labels);
-    each_piece(j, shorten);
-    if (first) join_edges(j, 0, 0);
-    list_wrong_labels(j);
+/* Joins all edges of the part to the forest of what all have pushed. */
+static void join_part(joining *j) {
+    each_piece(j, hang_under_labels);
+    join_edges(j, 0, 0);
+    list_news(j);
+}
+
+/* Joins what others have pushed since. */
+static void join_news(joining *j) {
+    int64_t differ = 0;
+    pli_pool_for(j->d->pool, j->shares, join_labels, j);
+    for (int64_t i = 0; i < j->shares; i++) differ += j->found[i];
+    j->d->hits = 0;
+    if (differ > 0) list_news(j);
 }
 
 /* --- labels, where a worker reads a part -------------------------------------------------------------------------- */
@@ -184,8 +224,9 @@ static void label_trees(joining *j) {
 /* Reads labels, and lists those that the worker would change. */
 static plait_status look(joining *j) {
     PLI_TRY(pli_direct_read(j->d));
-    if (j->by_all) join_what_is_read(j, j->d->report.supersteps == 1);
-    else label_trees(j);
+    if (!j->by_all) label_trees(j);
+    else if (j->d->report.supersteps == 1) join_part(j);
+    else join_news(j);
     return PLAIT_OK;
 }
 
@@ -207,9 +248,14 @@ static plait_status is_still(joining *j, int64_t news) {
 /* The first superstep: of one worker all that there is to do. */
 static plait_status begin(joining *j) {
     pli_direct *d = j->d;
-    join_first(j);
-    if (!j->by_all || d->workers == 1) join_edges(j, SAMPLED, 0);
-    if (j->by_all) return push_trees(j);
+    each_piece(j, stand_alone);
+    for (int64_t k = 0; k < SAMPLED; k++) join_edges(j, k, k + 1);
+    if (!j->by_all || d->workers == 1) {
+        each_piece(j, shorten);
+        join_edges(j, SAMPLED, 0);
+    }
+    if (j->by_all) return push_own(j);
+    each_piece(j, shorten);
     PLI_TRY(pli_direct_read(d));
     label_trees(j);
     return PLAIT_OK;
@@ -232,17 +278,19 @@ static plait_status spread(joining *j) {
 static plait_status make_room(joining *j) {
     pli_direct *d = j->d;
     PLI_TRY(pli_direct_read_by_all(d, &j->by_all));
+    j->shares = pli_pool_threads(d->pool);
     j->first = d->part.whole ? d->part.own : 0;
     j->last = d->part.whole ? d->part.own + d->part.owned : d->part.n;
     j->parent = pli_array((size_t)d->part.n, sizeof *j->parent);
     if (!j->by_all) j->least = pli_array((size_t)d->part.n, sizeof *j->least);
-    if (j->parent != NULL && (j->by_all || j->least != NULL)) return PLAIT_OK;
+    else j->found = pli_array((size_t)j->shares, sizeof *j->found);
+    if (j->parent != NULL && (j->by_all ? j->found != NULL : j->least != NULL)) return PLAIT_OK;
     return pli_fail(d->err, PLAIT_ENOMEM, "components: no memory for trees");
 }
 
 plait_status pli_run_components(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                                 int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
-    const pli_direct_opts opts = { .name = "components", .combine = "min", .type = PLAIT_I64 };
+    const pli_direct_opts opts = { .name = "components", .combine = "min", .type = PLAIT_I64, .own = true };
     pli_direct            d;
     joining               j = { .d = &d };
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
@@ -250,6 +298,7 @@ plait_status pli_run_components(plait_job *job, const pli_vertex_choice *choice,
     if (status == PLAIT_OK) status = spread(&j);
     pli_free((void *)j.parent);
     pli_free(j.least);
+    pli_free(j.found);
     return pli_direct_end(&d, status, values_out, report_out);
 }
 

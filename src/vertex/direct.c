@@ -91,7 +91,8 @@ static plait_status make_table(pli_direct *d, const pli_direct_opts *o) {
 }
 
 static plait_status take_part(pli_direct *d) {
-    PLI_TRY(pli_part_make(d->cut, d->rank, d->back, &d->part, d->err));
+    PLI_TRY(d->own ? pli_part_make_own(d->cut, d->rank, &d->part, d->err)
+                   : pli_part_make(d->cut, d->rank, d->back, &d->part, d->err));
     const size_t n = (size_t)d->part.n;
     if (d->part.key != NULL) d->read = pli_array(n, sizeof *d->read);
     d->hit = pli_array(n, sizeof *d->hit);
@@ -126,6 +127,7 @@ plait_status pli_direct_begin(pli_direct *d, plait_job *job, const pli_vertex_ch
     PLI_TRY(check(d, opts));
     PLI_TRY(agree(d));
     d->back = opts->back;
+    d->own = opts->own;
     PLI_TRY(take_part(d));
     return make_table(d, opts);
 }

@@ -37,6 +37,7 @@ typedef struct pli_direct {
     bool                     all_is_read; /* a read holds all updates of the clocks before: by all workers      */
     pli_part                 part;
     bool                     back;        /* with its rows the other way                                         */
+    bool                     own;         /* it looks at rows of own vertices alone                              */
     plait_table             *value;
     int64_t                 *read;        /* [n of part] a copy; NULL: values are borrowed                      */
     const int64_t           *values;      /* [n of part] as they were read last                                 */
@@ -50,6 +51,7 @@ typedef struct pli_direct_opts {
     const char *name, *combine;
     plait_type  type;
     bool        back;  /* the part's rows the other way, too                                                     */
+    bool        own;   /* where rows are whole, it looks at those of own vertices alone                          */
     bool        whole; /* refused by name where reads may miss what others pushed in the clocks before           */
     bool        survives; /* with replicas 2 others count in place of a dead worker; else refused by name there      */
     bool        rows;  /* refused by name if a row's edges lie with several workers                              */

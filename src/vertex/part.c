@@ -68,29 +68,35 @@ static void lend_mine(const plait_vertex_cut *cut, pli_part *part) {
 }
 
 /* A part that reads most vertices reads all: ranges of a table are read without keys, and often without a copy. Then
- * vertices keep their numbers, and the part's rows are those of the cut; all others are empty. */
-static bool lend_rows(const plait_vertex_cut *cut, int64_t first, int64_t last, pli_part *part) {
+ * vertices keep their numbers, and the part's rows are those of the cut; all others are empty, unless nobody looks at
+ * them: the workers of a process then share one array of starts. */
+static bool lend_rows(const plait_vertex_cut *cut, int64_t first, int64_t last, bool own, pli_part *part) {
     const pli_neighbors *h = &cut->rows;
     const int64_t        begin = h->start[first];
+    part->n = h->n;
+    part->own = first;
+    if (own) {
+        part->rows = *h;
+        part->rows.lent = true;
+        return true;
+    }
     part->start = pli_array((size_t)h->n + 1, sizeof *part->start);
     if (part->start == NULL) return false;
     for (int64_t v = 0; v <= first; v++) part->start[v] = 0;
     for (int64_t v = first + 1; v <= last; v++) part->start[v] = h->start[v] - begin;
     for (int64_t v = last + 1; v <= h->n; v++) part->start[v] = h->start[last] - begin;
-    part->n = h->n;
-    part->own = first;
     part->rows = (pli_neighbors){ .n = h->n, .start = part->start, .near = h->near + begin, .lent = true,
                                   .weight = h->weight != NULL ? h->weight + begin : NULL };
     return true;
 }
 
 /* One of several parts. */
-static bool take_rows(const plait_vertex_cut *cut, int32_t p, pli_part *part) {
+static bool take_rows(const plait_vertex_cut *cut, int32_t p, bool own, pli_part *part) {
     const int64_t first = cut->first[p], last = cut->first[p + 1];
     int64_t       edges = 0;
     part->owned = last - first;
     part->n = cut->reads[p];
-    if (cut->part == NULL && part->n > cut->rows.n / 2) return lend_rows(cut, first, last, part);
+    if (cut->part == NULL && part->n > cut->rows.n / 2) return lend_rows(cut, first, last, own, part);
     uint32_t *local = pli_calloc((size_t)cut->rows.n, sizeof *local);
     if (local == NULL) return false;
     for (int64_t v = first; v < last; v++) local[v] = 1;
@@ -110,20 +116,29 @@ static bool lend_back(const plait_vertex_cut *cut, pli_part *part) {
     return true;
 }
 
-plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err) {
+static plait_status make(const plait_vertex_cut *cut, int32_t p, bool back, bool own, pli_part *part,
+                         plait_error *err) {
     const bool parts = cut->edges->again != NULL, all = !parts && cut->parts == 1;
     bool       made = true;
     *part = (pli_part){ .whole = !cut->splits };
     if (cut->mine != NULL && p == cut->mine_is) lend_mine(cut, part);
     else if (parts) PLI_TRY(pli_ingress_part(cut, p, part, err));
     else if (all) lend_all(cut, part);
-    else made = take_rows(cut, p, part);
+    else made = take_rows(cut, p, own, part);
     if (made && back && all && (cut->near == PLAIT_NEAR_IN || cut->near == PLI_NEAR_SIMPLE))
         made = lend_back(cut, part);
     else if (made && back) made = pli_neighbors_transpose(&part->rows, part->n, &part->back);
     if (made) return PLAIT_OK;
     pli_part_free(part);
     return pli_fail(err, PLAIT_ENOMEM, "no memory for part %d of the graph's %d", (int)p, (int)cut->parts);
+}
+
+plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err) {
+    return make(cut, p, back, false, part, err);
+}
+
+plait_status pli_part_make_own(const plait_vertex_cut *cut, int32_t p, pli_part *part, plait_error *err) {
+    return make(cut, p, false, true, part, err);
 }
 
 void pli_part_free(pli_part *part) {

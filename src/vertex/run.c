@@ -194,7 +194,9 @@ static plait_status drop_tables(pli_vertex_run *run) {
 plait_status pli_vertex_take_part(pli_vertex_run *run) {
     const plait_vertex_program *p = &run->program;
     const bool back = run->async || (p->apply == NULL && p->update == NULL);
-    PLI_TRY(pli_part_make(run->cut, run->rank, back, &run->part, run->err));
+    const bool own = !back && p->gather == NULL && p->update == NULL && p->scatter == NULL && p->totals == 0;
+    PLI_TRY(own ? pli_part_make_own(run->cut, run->rank, &run->part, run->err)
+                : pli_part_make(run->cut, run->rank, back, &run->part, run->err));
     if (run->async) return pli_scope_data(run);
     run->loops = run->part.key == NULL ? pli_vertex_loops_of(p) : NULL;
     if (run->part.key != NULL) run->read = pli_array((size_t)run->part.n, run->value_bytes);

@@ -235,7 +235,8 @@ static void free_counting(counting *c, int32_t threads) {
 
 static plait_status run(const char *name, plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                         int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
-    const pli_direct_opts opts = { .name = name, .combine = "add", .type = PLAIT_I64, .survives = true };
+    const pli_direct_opts opts = { .name = name, .combine = "add", .type = PLAIT_I64, .own = true,
+                                   .survives = true };
     pli_direct            d;
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
     counting c = { .edges = choice->edges, .pool = d.pool, .workers = d.workers, .rank = d.rank };

@@ -163,8 +163,12 @@ typedef struct pli_part {
     bool          lent;  /* key is the cut's */
 } pli_part;
 
-/** Where the process has another part alone, this one is read anew. Errors: ENOMEM; those of reading. */
+/** back: with its rows the other way. Where the process has another part alone, this one is read anew. Errors: ENOMEM;
+ *  those of reading. */
 plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err);
+/** The same, without its rows the other way, for who looks at rows of own vertices alone. What stands in those
+ *  of others is no matter: a part that reads all has the graph's rows as they are, and no starts of its own. */
+plait_status pli_part_make_own(const plait_vertex_cut *cut, int32_t p, pli_part *part, plait_error *err);
 void         pli_part_free(pli_part *part);
 static inline int64_t pli_part_vertex(const pli_part *part, int64_t local) {
     return part->key != NULL ? (int64_t)part->key[local] : local;

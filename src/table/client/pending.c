@@ -57,8 +57,10 @@ static plait_status add_dense(pli_pending *pending, int64_t n, const uint64_t *k
     return PLAIT_OK;
 }
 
-/* Makes room for `rows` rows; new rows are zeroed when they are used. */
-static bool reserve_rows(pli_pending *pending, int64_t rows) {
+/* Makes room for n more rows; new rows are zeroed when they are used. */
+static bool reserve_rows(pli_pending *pending, int64_t n) {
+    const int64_t rows = pending->set.n + n;
+    if (!pli_rowset_reserve(&pending->set, n)) return false;
     if (rows <= pending->capacity) return true;
     int64_t capacity = pending->capacity * 2 > rows ? pending->capacity * 2 : rows;
     void   *grown = pli_realloc(pending->sum, (size_t)capacity, (size_t)pli_sum_row_bytes(pending->spec));
@@ -71,7 +73,6 @@ static bool reserve_rows(pli_pending *pending, int64_t rows) {
 static bool add_block(pli_pending *pending, int64_t n, const uint64_t *keys, const void *delta) {
     const pli_spec *spec = pending->spec;
     int64_t         at[BLOCK], before = pending->set.n, row_bytes = pli_sum_row_bytes(spec);
-    if (!reserve_rows(pending, before + n)) return false;
     bool added = pli_rowset_add(&pending->set, n, keys, at); /* else some keys, perhaps: rows of zeros, then */
     pli_updates_clear(spec, (pending->set.n - before) * spec->cols, pli_at(pending->sum, before * row_bytes));
     if (!added) return false;
@@ -82,7 +83,7 @@ static bool add_block(pli_pending *pending, int64_t n, const uint64_t *keys, con
 plait_status pli_pending_add(pli_pending *pending, int64_t n, const uint64_t *keys, const void *delta, int64_t examples,
                              plait_error *err) {
     if (!pending->spec->keyed) return add_dense(pending, n, keys, delta, examples, err);
-    if (!reserve_rows(pending, pending->set.n + n)) return no_memory(pending, err);
+    if (!reserve_rows(pending, n)) return no_memory(pending, err);
     for (int64_t at = 0; at < n; at += BLOCK)
         if (!add_block(pending, n - at < BLOCK ? n - at : BLOCK, keys + at,
                        pli_at_const(delta, at * pli_row_bytes(pending->spec))))
@@ -94,6 +95,7 @@ plait_status pli_pending_add(pli_pending *pending, int64_t n, const uint64_t *ke
 static plait_status add_range_by_key(pli_pending *pending, int64_t first, int64_t n, const void *delta,
                                      int64_t examples, plait_error *err) {
     uint64_t keys[BLOCK];
+    if (!reserve_rows(pending, n)) return no_memory(pending, err);
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t m = n - at < BLOCK ? n - at : BLOCK;
         for (int64_t i = 0; i < m; i++) keys[i] = (uint64_t)(first + at + i);
@@ -124,7 +126,7 @@ plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *
         touch(pending, first, first + n, examples);
         return PLAIT_OK;
     }
-    if (!reserve_rows(pending, pending->set.n + n)) return no_memory(pending, err);
+    if (!reserve_rows(pending, n)) return no_memory(pending, err);
     for (int64_t done = 0; done < n; done += BLOCK) {
         int64_t at[BLOCK], m = n - done < BLOCK ? n - done : BLOCK, before = pending->set.n;
         bool    added = pli_rowset_add(&pending->set, m, keys + done, at);

@@ -8,6 +8,8 @@
 
 #include "table/combine/combine.h"
 
+enum { AHEAD = 16 };
+
 static void min_f32(int64_t n, const void *x_in, void *y_in) {
     const float *x = x_in;
     float       *y = y_in;
@@ -32,6 +34,17 @@ static void min_i64(int64_t n, const void *x_in, void *y_in) {
     for (int64_t i = 0; i < n; i++) y[i] = x[i] < y[i] ? x[i] : y[i];
 }
 
+static void scatter_i64(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {
+    const int64_t *x = x_in;
+    int64_t       *y = y_in;
+    for (int64_t i = 0; i < n; i++) {
+        if (i + AHEAD < n && at[i + AHEAD] >= 0) __builtin_prefetch(&y[at[i + AHEAD] * cols], 1);
+        if (at[i] < 0) continue;
+        if (cols == 1) y[at[i]] = x[i] < y[at[i]] ? x[i] : y[at[i]];
+        else min_i64(cols, &x[i * cols], &y[at[i] * cols]);
+    }
+}
+
 static void clear_f32(int64_t n, void *y) {
     for (int64_t i = 0; i < n; i++) ((float *)y)[i] = INFINITY;
 }
@@ -51,5 +64,5 @@ const pli_combine pli_min_combine = {
     .repeats = true,
     .of = { [PLAIT_F32] = { .width = 4, .fold = min_f32, .clear = clear_f32 },
             [PLAIT_F64] = { .width = 8, .fold = min_f64, .clear = clear_f64 },
-            [PLAIT_I64] = { .width = 8, .fold = min_i64, .clear = clear_i64 } },
+            [PLAIT_I64] = { .width = 8, .fold = min_i64, .scatter = scatter_i64, .clear = clear_i64 } },
 };

@@ -93,9 +93,13 @@ static bool add_to_map(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t
     return true;
 }
 
+bool pli_rowset_reserve(pli_rowset *set, int64_t n) {
+    return n == 0 || pli_grow((void **)&set->keys, &set->capacity, set->n + n, sizeof *set->keys);
+}
+
 bool pli_rowset_add(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
     if (n == 0) return true;
-    if (!pli_grow((void **)&set->keys, &set->capacity, set->n + n, sizeof *set->keys)) return false;
+    if (!pli_rowset_reserve(set, n)) return false;
     if (goes_on(set, n, keys)) return append(set, n, keys, at);
     return uses_array(set) ? add_to_array(set, n, keys, at) : add_to_map(set, n, keys, at);
 }

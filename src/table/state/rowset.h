@@ -22,6 +22,8 @@ typedef struct pli_rowset {
 void pli_rowset_init(pli_rowset *set, uint64_t first, uint64_t range);
 void pli_rowset_destroy(pli_rowset *set);
 void pli_rowset_clear(pli_rowset *set);
+/** Makes room for n more keys at once. false: out of memory. */
+bool pli_rowset_reserve(pli_rowset *set, int64_t n);
 /** at [n] receives each key's number, added where new. false: out of memory (some may be added). */
 bool pli_rowset_add(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at);
 /** Are the keys known to have come in increasing order? */
