@@ -26,9 +26,10 @@ typedef struct searching {
     pli_direct       *d;
     uint64_t         *reached, *front;
     _Atomic uint64_t *next;   /* threads mark bits of it, relaxed: what they find is read behind the pool's join */
-    uint32_t         *list;   /* [fronts] the frontier's local numbers */
+    uint32_t         *list;   /* [fronts] the frontier's local numbers, for a level that pushes */
     int64_t           fronts, front_edges, edges_left;
     int64_t           first, last; /* of rows that the worker pulls for, and pushes to */
+    bool              shares;      /* these are the worker's own, on each worker, and `back` is the graph's */
     size_t            words;
     bool              by_bits; /* each worker reads all */
     plait_table      *found;   /* bits of all levels; NULL: nobody else is there */
@@ -89,6 +90,15 @@ static void push_piece(void *user, int64_t i, int32_t thread) {
         }
 }
 
+/* Which of a word's bits are of rows that the worker pulls for? */
+static uint64_t mine(const searching *s, size_t w, uint64_t bits) {
+    const int64_t begin = (int64_t)w * 64;
+    if (begin + 64 <= s->first || begin >= s->last) return 0;
+    if (begin < s->first) bits &= UINT64_MAX << (s->first - begin);
+    if (begin + 64 > s->last) bits &= UINT64_MAX >> (begin + 64 - s->last);
+    return bits;
+}
+
 /* A task has whole words of its own, so bits need no other thread's care. */
 static void pull_words(void *user, int64_t i, int32_t thread) {
     searching           *s = user;
@@ -96,9 +106,7 @@ static void pull_words(void *user, int64_t i, int32_t thread) {
     const size_t         first = (size_t)s->first / 64 + (size_t)i * WORDS, all = pli_bit_words(s->last);
     (void)thread;
     for (size_t w = first; w < first + WORDS && w < all; w++) {
-        uint64_t found = 0, left = ~s->reached[w];
-        if (w == (size_t)s->first / 64) left &= UINT64_MAX << (s->first % 64); /* others are not the worker's */
-        if (w + 1 == all && s->last % 64 != 0) left &= (UINT64_C(1) << (s->last % 64)) - 1;
+        uint64_t found = 0, left = mine(s, w, ~s->reached[w]);
         for (; left != 0; left &= left - 1) {
             const size_t v = w * 64 + (size_t)__builtin_ctzll(left);
             for (int64_t k = rows->start[v], end = rows->start[v + 1]; k < end; k++)
@@ -165,21 +173,33 @@ static plait_status read_bits(searching *s) {
     return PLAIT_OK;
 }
 
-static void take_front(searching *s) {
+/* Where workers share the graph's edges out, each counts those of its own vertices in the frontier, and they add up. */
+static plait_status take_front(searching *s) {
     const pli_neighbors *back = &s->d->part.back;
-    s->fronts = s->front_edges = 0;
+    int64_t              sum[2] = { 0 }; /* vertices, edges */
     for (size_t w = 0; w < s->words; w++) {
         const uint64_t next = s->next[w];
         s->front[w] = next;
         s->reached[w] |= next;
-        for (uint64_t bits = next; bits != 0; bits &= bits - 1) {
+        for (uint64_t bits = s->shares ? mine(s, w, next) : next; bits != 0; bits &= bits - 1) {
             const size_t v = w * 64 + (size_t)__builtin_ctzll(bits);
-            s->list[s->fronts++] = (uint32_t)v;
-            s->front_edges += back->start[v + 1] - back->start[v];
+            sum[0]++;
+            sum[1] += back->start[v + 1] - back->start[v];
         }
         if (next != 0) s->next[w] = 0;
     }
+    if (s->shares) PLI_TRY(plait_comm_allreduce(s->d->comm, sum, 2, PLAIT_I64, PLAIT_SUM));
+    s->fronts = sum[0];
+    s->front_edges = sum[1];
     s->edges_left -= s->front_edges;
+    return PLAIT_OK;
+}
+
+static void list_front(searching *s) {
+    int64_t n = 0;
+    for (size_t w = 0; w < s->words; w++)
+        for (uint64_t bits = s->front[w]; bits != 0; bits &= bits - 1)
+            s->list[n++] = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(bits));
 }
 
 static void find_next(searching *s, bool *pulls) {
@@ -190,6 +210,7 @@ static void find_next(searching *s, bool *pulls) {
         pli_pool_for(d->pool, ((int64_t)pli_bit_words(s->last) - s->first / 64 + WORDS - 1) / WORDS, pull_words, s);
         d->report.pulled++;
     } else {
+        list_front(s);
         pli_pool_for(d->pool, (s->fronts + PIECE - 1) / PIECE, push_piece, s);
         d->report.pushed++;
     }
@@ -204,7 +225,7 @@ static plait_status end_level(searching *s, int64_t level) {
     PLI_TRY(pli_direct_clock(d));
     if (s->found != NULL) PLI_TRY(read_bits(s));
     else if (!s->by_bits) PLI_TRY(read_distances(s, level));
-    take_front(s);
+    PLI_TRY(take_front(s));
     if (s->by_bits) found = s->fronts;
     else PLI_TRY(pli_direct_sum(d, &found));
     d->report.still = found == 0;
@@ -220,12 +241,15 @@ static plait_status push_distances(searching *s) {
 static plait_status search(searching *s) {
     pli_direct *d = s->d;
     bool        pulls = false;
-    for (int64_t v = 0; v < d->part.n; v++)
-        if (pli_part_vertex(&d->part, v) == d->choice->source) s->next[v / 64] = UINT64_C(1) << (v % 64);
+    for (int64_t v = d->part.key == NULL ? d->choice->source : 0; v < d->part.n; v++) {
+        if (pli_part_vertex(&d->part, v) != d->choice->source) continue;
+        s->next[v / 64] = UINT64_C(1) << (v % 64);
+        break;
+    }
     for (int64_t v = 0; s->by_bits && v < d->part.owned; v++)
         d->better[v] = d->part.own + v == d->choice->source ? 0 : INT64_MAX;
     s->edges_left = d->part.back.start[d->part.n];
-    take_front(s);
+    PLI_TRY(take_front(s));
     for (int64_t level = 1; pli_direct_may_go_on(d) && !d->report.still; level++) {
         find_next(s, &pulls);
         PLI_TRY(end_level(s, level));
@@ -240,6 +264,7 @@ static plait_status make_tables(searching *s) {
     PLI_TRY(pli_direct_read_by_all(d, &s->by_bits));
     s->by_bits = s->by_bits && d->job->filter[0] == '\0';
     if (!s->by_bits || d->workers == 1) return PLAIT_OK;
+    s->shares = d->cut->near == PLAIT_NEAR_IN && d->cut->mine == NULL; /* as find_back has it */
     plait_table_opts_init(&t);
     t.name = "bfs.found";
     t.type = PLAIT_I64;

@@ -14,8 +14,8 @@
  *                                and a worker pushes the roots of its own vertices. Superstep 2 begins with the forest
  *                                of what all have pushed, in which most vertices are one tree already, and joins all
  *                                edges; from then on a worker joins what others push. It pushes the root of an own
- *                                vertex whose label that is not, and of another's if the labels do not lead there, which
- *                                are few. When nobody has anything to push, a label is a root in each worker's forest
+ *                                vertex whose label that is not, and of another's if the labels do not lead there.
+ *                                They are few. When nobody has anything to push, labels are roots in each forest
  *     a worker reads a part      a label may be of a vertex that it does not know. Each tree takes the least label
  *                                among its vertices, and pushes it to those that have a larger one
  *
