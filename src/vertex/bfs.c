@@ -264,7 +264,7 @@ static plait_status make_tables(searching *s) {
     PLI_TRY(pli_direct_read_by_all(d, &s->by_bits));
     s->by_bits = s->by_bits && d->job->filter[0] == '\0';
     if (!s->by_bits || d->workers == 1) return PLAIT_OK;
-    s->shares = d->cut->near == PLAIT_NEAR_IN && d->cut->mine == NULL; /* as find_back has it */
+    s->shares = d->cut->near == PLAIT_NEAR_IN && d->edges->again == NULL; /* as find_back has it */
     plait_table_opts_init(&t);
     t.name = "bfs.found";
     t.type = PLAIT_I64;
