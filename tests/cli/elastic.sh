@@ -16,6 +16,11 @@ works proven audit grown.events
 works again $options --workers 2:5 --scale 1:5,2:2,30:3,31:5,79:2,500:4 --out again.model --events again.events
 cmp fixed.model again.model || fail "back and forth: other bits"
 works proven audit again.events
+# Blocks change hands, too.
+# shellcheck disable=SC2086
+works leased $options --balance dynamic --workers 2:4 --scale 1:4,9:2,30:3,61:4 --out leased.model --events leased.events
+cmp fixed.model leased.model || fail "--balance dynamic: other bits"
+works proven audit leased.events
 # Nobody ever comes.
 # shellcheck disable=SC2086
 works vacant $options --workers 2:3 --out vacant.model

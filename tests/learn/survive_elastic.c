@@ -2,6 +2,7 @@
  * seed draws, in half of the runs with a rank that dies at any moment, whether it is in, away, or about to come or go.
  * Where sums are exact, the model and its losses have the bits of a run with a fixed number of workers; solvers that go
  * on until the objective is near its least value end as near. */
+#include "learn/solve/balance.h"
 #include "learn/survive.h"
 
 enum { RUNS = 3, RUNS_FULL = 40, LEAST = 2, MOST = 4, CHANGES = 4, SCALE = 120 };
@@ -40,10 +41,28 @@ static void draw_plan(pli_random *r, int64_t clocks, char *text) {
     }
 }
 
-static void come_and_go(const kind *k, plait_data *const data[SETS], const int *stop, const story *whole,
-                        uint64_t seed, bool dies, int64_t *died) {
+/* A rank says that each row has taken it a second, or three, or five: with --balance dynamic blocks then move. */
+void __real_pli_balance_end_work(pli_balance *balance, uint64_t within_ns);
+void __wrap_pli_balance_end_work(pli_balance *balance, uint64_t within_ns);
+void __wrap_pli_balance_end_work(pli_balance *balance, uint64_t within_ns) {
+    const uint64_t seconds = 1 + 2 * (uint64_t)(plait_comm_rank(balance->run->comm) % HOLDERS);
+    __real_pli_balance_end_work(balance, within_ns + (uint64_t)balance->batch_rows * seconds * 1000000000);
+}
+
+static story story_with(const kind *k, const char *balance, plait_data *const data[SETS], const int *stop) {
+    story s = story_of(k, data, stop);
+    if (balance == NULL) return s;
+    s.opts.balance = balance;
+    s.opts.epochs = 3;
+    s.opts.batch = 50;
+    s.opts.curve = 0;
+    return s;
+}
+
+static void come_and_go(const kind *k, const char *balance, plait_data *const data[SETS], const int *stop,
+                        const story *whole, uint64_t seed, bool dies, int64_t *died) {
     pli_random  r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 31, (uint64_t)(k - kinds));
-    story       s = story_of(k, data, stop);
+    story       s = story_with(k, balance, data, stop);
     plait_error err = { 0 };
     char        scale[SCALE], what[300];
     int32_t     all;
@@ -54,8 +73,8 @@ static void come_and_go(const kind *k, plait_data *const data[SETS], const int *
     s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
     if (dies) draw_death(&s, &r, whole);
     else s.victim = RANKS_MAX;
-    snprintf(what, sizeof what, "seed %llu (%s): --scale %s, rank %d of %d + %d at call %lld of rank %d",
-             (unsigned long long)seed, k->name, scale, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at,
+    snprintf(what, sizeof what, "seed %llu (%s%s): --scale %s, rank %d of %d + %d at call %lld of rank %d",
+             (unsigned long long)seed, k->name, balance != NULL ? ", balanced" : "", scale, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at,
              (int)s.killer);
     if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
     if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
@@ -77,9 +96,27 @@ static void test_workers_come_and_go_whatever_trains(void **unused) {
         if (!is_elastic(&kinds[k])) continue;
         if (run(&whole, &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
         for (int64_t i = 0; i < runs; i++)
-            come_and_go(&kinds[k], data, &stop, &whole, seed_of(i), seed_of(i) % 2 == 0, &died);
+            come_and_go(&kinds[k], NULL, data, &stop, &whole, seed_of(i), seed_of(i) % 2 == 0, &died);
     }
     if (only_seed() == NULL && died == 0) fail_msg("no death was told");
+    free_data(data);
+}
+
+/* Blocks change hands, too. */
+static void test_workers_come_and_go_while_blocks_move(void **unused) {
+    (void)unused;
+    enum { BALANCED = 4 }; /* the first kinds: linear models and a net */
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    int64_t          died = 0;
+    make_data(data);
+    for (size_t k = 0; k < BALANCED; k++) {
+        plait_error err = { 0 };
+        story       whole = story_with(&kinds[k], "static", data, &stop);
+        if (run(&whole, &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
+        for (int64_t i = 0; i < 2 * runs_of(RUNS, RUNS_FULL); i++)
+            come_and_go(&kinds[k], "dynamic", data, &stop, &whole, seed_of(i), seed_of(i) % 2 == 0, &died);
+    }
     free_data(data);
 }
 
@@ -136,6 +173,7 @@ static void test_workers_come_and_go_while_blocks_rotate(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_workers_come_and_go_whatever_trains),
+                                        cmocka_unit_test(test_workers_come_and_go_while_blocks_move),
                                         cmocka_unit_test(test_workers_come_and_go_while_blocks_rotate) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

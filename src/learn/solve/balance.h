@@ -13,6 +13,9 @@
  * at each clock whose each block is, the dead worker's too, and heirs compute those as they do without leases
  * (inherit.h). When all have heard that a worker is dead, its blocks go to the others by speed; where spares live they
  * stay its own, since spares inherit them.
+ *
+ * When workers come or go (turnover.h), all begin a new book, in which each block is its first owner's, and which who
+ * comes so knows. Those who are away count as dead in it, so their blocks go to the others by speed.
  */
 #ifndef PLI_LEARN_BALANCE_H
 #define PLI_LEARN_BALANCE_H
@@ -37,6 +40,7 @@ typedef struct pli_balance {
         pli_heir  heir;
         int32_t  *home;         /* [blocks] whose they are in the clock at hand */
         pli_pace *told;         /* [workers] */
+        double   *rows;         /* [blocks] */
     } copies;
 } pli_balance;
 
@@ -58,5 +62,7 @@ plait_status pli_balance_copies_begin(pli_balance *balance);
 plait_status pli_balance_copies_batch(pli_balance *balance, int64_t epoch, int64_t clock, bool inherited,
                                       pli_batch *batch_out);
 void         pli_balance_copies_end(pli_balance *balance);
+/** Workers have come or gone; clock is the next one. Called by all who are in; not collective. */
+plait_status pli_balance_copies_anew(pli_balance *balance, int64_t clock);
 
 #endif

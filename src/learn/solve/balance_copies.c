@@ -8,21 +8,34 @@ static plait_status no_memory(const pli_balance *balance) {
                     (long long)balance->terms.blocks);
 }
 
-/* All workers bring the same: each knows the rows of its own blocks alone. */
-static plait_status bring(pli_balance *balance) {
-    pli_run      *run = balance->run;
-    const int64_t blocks = balance->terms.blocks;
-    double       *rows = pli_calloc((size_t)blocks, sizeof *rows);
-    if (rows == NULL) return no_memory(balance);
+/* Each knows the rows of its own blocks alone. */
+static plait_status count_rows(pli_balance *balance) {
+    double *rows = balance->copies.rows;
     for (int64_t i = 0; i < balance->n; i++) rows[balance->lease[i].block] = (double)balance->lease[i].rows;
-    plait_status status = plait_comm_allreduce(run->comm, rows, blocks, PLAIT_F64, PLAIT_SUM);
-    for (int64_t b = 0; status >= 0 && b < blocks; b++) {
-        const pli_lease lease = { .block = b, .rows = (int64_t)rows[b], .until = PLI_LEASE_OPEN };
+    return plait_comm_allreduce(balance->run->comm, rows, balance->terms.blocks, PLAIT_F64, PLAIT_SUM);
+}
+
+/* Opens the book. All workers bring the same. */
+static plait_status bring(pli_balance *balance) {
+    pli_run *run = balance->run;
+    PLI_TRY(pli_book_open(plait_comm_workers(run->comm), &balance->terms, &balance->copies.book, run->err));
+    for (int64_t b = 0; b < balance->terms.blocks; b++) {
+        const pli_lease lease = { .block = b, .rows = (int64_t)balance->copies.rows[b], .until = PLI_LEASE_OPEN };
         balance->copies.home[b] = pli_dataset_home(run->data, (int32_t)b);
-        status = pli_book_bring(balance->copies.book, balance->copies.home[b], &lease, 1, run->err);
+        PLI_TRY(pli_book_bring(balance->copies.book, balance->copies.home[b], &lease, 1, run->err));
     }
-    pli_free(rows);
-    return status;
+    return PLAIT_OK;
+}
+
+plait_status pli_balance_copies_anew(pli_balance *balance, int64_t clock) {
+    const int32_t me = plait_comm_rank(balance->run->comm);
+    for (int32_t b = 0; b < (int32_t)balance->terms.blocks; b++)
+        if (balance->copies.home[b] == me && pli_dataset_home(balance->run->data, b) != me)
+            pli_batches_drop(balance->batches, b);
+    balance->pace = (pli_pace){ 0, 0 };
+    balance->terms.first = pli_lease_first(clock, balance->terms.clocks);
+    pli_book_close(&balance->copies.book);
+    return bring(balance);
 }
 
 plait_status pli_balance_copies_begin(pli_balance *balance) {
@@ -30,10 +43,12 @@ plait_status pli_balance_copies_begin(pli_balance *balance) {
     const int32_t workers = plait_comm_workers(run->comm);
     balance->copies.home = pli_array((size_t)balance->terms.blocks, sizeof *balance->copies.home);
     balance->copies.told = pli_array((size_t)workers, sizeof *balance->copies.told);
-    if (balance->copies.home == NULL || balance->copies.told == NULL) return no_memory(balance);
-    PLI_TRY(pli_book_open(workers, &balance->terms, &balance->copies.book, run->err));
+    balance->copies.rows = pli_calloc((size_t)balance->terms.blocks, sizeof *balance->copies.rows);
+    if (balance->copies.home == NULL || balance->copies.told == NULL || balance->copies.rows == NULL)
+        return no_memory(balance);
     PLI_TRY(pli_heir_begin(&balance->copies.heir, run, balance->batches));
     balance->copies.heir.home = balance->copies.home;
+    PLI_TRY(count_rows(balance));
     return bring(balance);
 }
 
@@ -42,6 +57,7 @@ void pli_balance_copies_end(pli_balance *balance) {
     pli_book_close(&balance->copies.book);
     pli_free(balance->copies.home);
     pli_free(balance->copies.told);
+    pli_free(balance->copies.rows);
 }
 
 static bool some_spare_lives(const pli_run *run) {

@@ -338,6 +338,8 @@ plait_status pli_turnover_after(pli_loop *loop, bool came) {
     if (all == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of workers");
     plait_status status = hand_over(run, came, all);
     pli_free(all);
+    if (status >= 0 && loop->balance.copies.book != NULL)
+        status = pli_balance_copies_anew(&loop->balance, run->clocks_done);
     if (status >= 0 && loop->steps->turned != NULL) status = loop->steps->turned(run, came);
     return status;
 }
