@@ -74,7 +74,8 @@ static void come_and_go(const kind *k, const char *balance, plait_data *const da
     if (dies) draw_death(&s, &r, whole);
     else s.victim = RANKS_MAX;
     snprintf(what, sizeof what, "seed %llu (%s%s): --scale %s, rank %d of %d + %d at call %lld of rank %d",
-             (unsigned long long)seed, k->name, balance != NULL ? ", balanced" : "", scale, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at,
+             (unsigned long long)seed, k->name, balance != NULL ? ", balanced" : "",
+             scale, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at,
              (int)s.killer);
     if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
     if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
