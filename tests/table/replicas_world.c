@@ -342,6 +342,21 @@ bool may_die(const world *w, int32_t rank) {
     return true;
 }
 
+bool all_are_made(void *arg) {
+    const world *w = arg;
+    for (int32_t s = 0; s < w->layout.servers; s++) {
+        int32_t living = 0, whole = 0;
+        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+            const pli_server *replica = copy_at(w, s, p);
+            if (w->dead[pli_replica_rank(&w->layout, s, p)]) continue;
+            living++;
+            whole += replica != NULL && replica->replicas->whole;
+        }
+        if (whole < living && whole < w->layout.replicas) return false;
+    }
+    return true;
+}
+
 void tell(const world *w) {
     for (int32_t k = 0; k < w->workers; k++)
         print_message("worker %d: state %d clock %lld\n", k, w->worker[k].state, (long long)w->worker[k].clock);

@@ -147,6 +147,9 @@ const pli_server *other_of(const world *w, const pli_server *replica);
 /** Is nothing lost if this rank dies, too? Not where all shards have two whole replicas; with three, where each has a
  *  whole one besides. */
 bool              may_die(const world *w, int32_t rank);
+/** Have all shards as many whole replicas again as there are ranks left for, up to the job's number? Of a world in which
+ *  nobody has said good-bye. */
+bool              all_are_made(void *world);
 /** Prints how far the workers and the replicas are. */
 void              tell(const world *w);
 
