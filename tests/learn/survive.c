@@ -89,6 +89,49 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
     free_data(data);
 }
 
+/* --- three replicas ----------------------------------------------------------------------------------------------- */
+
+enum { OF_THREE = 5, TWO_RUNS = 40, TWO_RUNS_FULL = 600 };
+
+/* Of five workers two die at once, or soon one after the other: every kind, those too whose server functions update
+ * tables (lbfgs). */
+static void test_any_two_may_die_of_three_replicas(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    int64_t          runs = runs_of(TWO_RUNS, TWO_RUNS_FULL), died = 0;
+    story           *whole = pli_calloc(KINDS, sizeof *whole);
+    plait_error      err = { 0 };
+    make_data(data);
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = seed_of(i);
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 41, 0);
+        const size_t   k = i % 3 == 0 ? KINDS - 8 + pli_random_below(&r, 8) : pli_random_below(&r, KINDS);
+        story          s = story_of(&kinds[k], data, &stop);
+        char           what[160];
+        s.opts.replicas = 3;
+        s.workers = OF_THREE;
+        if (whole[k].workers == 0) {
+            whole[k] = s;
+            if (run(&whole[k], &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
+        }
+        draw_death(&s, &r, &whole[k]);
+        do s.second = (int32_t)pli_random_below(&r, OF_THREE);
+        while (s.second == s.victim || s.second == s.killer);
+        s.second_at = s.at + 1 + (int64_t)pli_random_below(&r, 4);
+        snprintf(what, sizeof what, "seed %llu (%s): ranks %d and %d of %d at calls %lld and %lld of rank %d",
+                 (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.second, OF_THREE, (long long)s.at,
+                 (long long)s.second_at, (int)s.killer);
+        if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        check(&s, &kinds[k], &whole[k], what);
+        died += atomic_load(&s.told) > 1;
+    }
+    judge_told(died, runs);
+    pli_free(whole);
+    free_data(data);
+}
+
 /* --- sums that go on ---------------------------------------------------------------------------------------------- */
 
 static story story_of_sums(const kind *k, plait_data *const data[SETS], const int *stop) {
@@ -273,6 +316,7 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
+                                        cmocka_unit_test(test_any_two_may_die_of_three_replicas),
                                         cmocka_unit_test(test_a_death_is_heard_before_the_clock_is_safe),
                                         cmocka_unit_test(test_any_worker_may_die_where_sums_go_on),
                                         cmocka_unit_test(test_any_rank_may_die_while_blocks_rotate),

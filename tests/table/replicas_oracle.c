@@ -130,16 +130,6 @@ static int64_t last_of(const world *w, int t, int32_t v, int64_t clocks, int h) 
     return -1;
 }
 
-/* Does the highest of those who add to it win in the clock, whoever has pushed what? */
-static bool is_strict(const world *w, int64_t clock) {
-    int32_t died = 0;
-    for (int32_t v = 0; v < w->workers; v++) {
-        if (w->dead[v] && w->worker[v].clock < clock) return false;
-        died += w->dead[v] && w->worker[v].clock == clock;
-    }
-    return died <= 1 && !w->elastic;
-}
-
 static bool is_highest(const world *w, int t, int32_t of, int64_t clock, int h) {
     for (int32_t v = of + 1; v < w->workers; v++)
         if (adds(w, t, v, clock, h)) return false;
@@ -173,7 +163,7 @@ static void check_replaced(world *w, int32_t k, bool last, int h) {
         return;
     } else {
         good = good && clock == last_of(w, t, -1, now, h);
-        good = good && (x == 0 || !is_strict(w, clock) || is_highest(w, t, of, clock, h));
+        good = good && (x == 0 || (w->mixed >> clock & 1) || is_highest(w, t, of, clock, h));
     }
     if (good) return;
     tell_value(w, k, h, of, (uint64_t)x, (uint64_t)last_of(w, t, -1, now, h));

@@ -196,6 +196,7 @@ static bool step_adding(world *w, int32_t k, bool *done_out) {
     if (me->phase == 0 && (me->want & PLAIT_TURN)) ask_turn(w, k, table, PLAIT_TURN);
     if (me->phase == 1 && (me->want & PLAIT_SETTLE_FIRST)) ask_turn(w, k, table, PLAIT_SETTLE);
     if (me->phase == 2) add_update(w, k, t, n, keys, delta);
+    if (n > 0 && v != k) w->mixed |= UINT64_C(1) << me->clock;
     if (me->phase == 3 && (me->want & PLAIT_SETTLE)) ask_turn(w, k, table, PLAIT_SETTLE);
     me->item += me->phase == 4;
     me->phase = (me->phase + 1) % 5;
@@ -399,6 +400,9 @@ static void send_stand_in(world *w, int32_t k) {
     uint64_t now;
     memcpy(before, me->covers, sizeof before);
     memcpy(me->covers, me->client.next, (size_t)w->workers);
+    for (int32_t v = 0; v < w->workers; v++)
+        if (me->covers[v] && !before[v]) w->fell[me->clock] |= 1U << v;
+    if (__builtin_popcount(w->fell[me->clock]) > 1) w->mixed |= UINT64_C(1) << me->clock;
     add_held(w, k, before, me->covers);
     me->in_vain = false;
     SURE(w, pli_client_build_push(&me->client, NULL, PLI_PUSH, NULL) == PLAIT_OK);

@@ -137,10 +137,10 @@ static plait_status twice(void *user, const plait_slice *slices, int32_t n_slice
     return PLAIT_OK;
 }
 
-/* Not where one leaves early, who would call no more, nor where others come, nor with three replicas. */
+/* Not where one leaves early, who would call no more, nor where others come. */
 static uint64_t draw_calls(const world *w) {
     pli_random r = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 11, 0);
-    if (w->elastic || w->leaver >= 0 || w->layout.replicas > 2 || pli_random_below(&r, 2) == 0) return 0;
+    if (w->elastic || w->leaver >= 0 || pli_random_below(&r, 2) == 0) return 0;
     return pli_random_below(&r, UINT64_C(1) << CLOCKS) | pli_random_below(&r, UINT64_C(1) << CLOCKS);
 }
 

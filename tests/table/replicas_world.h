@@ -102,6 +102,8 @@ typedef struct world {
     uint64_t   gathers;  /* bit n: to the n-th barrier each brings something, if it is not the last */
     uint64_t   strikes_at; /* the victim, who gathers, dies soon after the last has come to that one; 0: whenever */
     uint32_t   came[CLOCKS + 2]; /* to which these have come; 0: nobody has heard yet */
+    uint64_t   mixed;    /* bit c: in clock c somebody pushed what is not its own under its own number, or several died */
+    uint32_t   fell[CLOCKS]; /* those for whom somebody stood in in the clock */
     int64_t    many_in;  /* that clock has many messages; -1: none */
     int32_t    leaver;   /* -1: nobody */
     int64_t    leaves_at;

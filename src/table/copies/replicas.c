@@ -22,6 +22,7 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     pli_rx_init(&c->rx);
     c->last = &c->first;
     c->early_last = &c->early;
+    c->parked_last = &c->parked;
     c->held_last = &c->held;
     c->safe = pli_calloc(workers, 4 * sizeof *c->safe);
     c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
@@ -63,6 +64,7 @@ void pli_replicas_close(pli_server *server) {
     pli_msg_free(&c->gathered);
     pli_msg_free(&c->answered);
     pli_msg_free_list(&c->early);
+    pli_msg_free_list(&c->parked);
     pli_msg_free_list(&c->held);
     pli_free(c->safe);
     pli_free(c->redo);

@@ -258,6 +258,9 @@ typedef struct pli_replicas {
     pli_msg   *answered;      /* the answer to the last of them; NULL: none has run */
     pli_msg   *gathered;      /* the answer to the last barrier, if it was a GATHER; NULL: it was not */
     int64_t    created;       /* how many tables are in the log */
+    pli_msg     *parked, **parked_last; /* entries that wait, in order: a CALL, while the third replica is made, and all
+                                         * behind it (replicas_calls.c) */
+    uint64_t     n_parked;
     pli_msg     *early, **early_last; /* see 8 */
     pli_msg     *held, **held_last; /* see 10: messages to workers, in order; note: the entry that each waits for */
     pli_member_event *events;       /* [n_events] what became of workers while this replica did not serve */
@@ -369,6 +372,12 @@ void pli_replicas_called(pli_server *server, uint64_t now_ns, pli_msg *const *re
                          pli_out *out);
 /** Takes a CALL that the log has brought: runs it. */
 void pli_replicas_take_call(pli_server *server, pli_msg *msg, pli_out *out);
+/** Must an entry of the log wait until the replica behind has all rows? true: it was taken. */
+bool pli_replicas_park(pli_server *server, pli_msg *msg);
+/** Gives back the first entry that waits, if it need not any longer; NULL: there is none. */
+pli_msg *pli_replicas_unpark(pli_server *server);
+/** What waits was made by a replica that has died: nobody else has it. */
+void     pli_replicas_drop_parked(pli_server *server);
 /** Answers who calls again what has run. */
 void pli_replicas_answer_calls(pli_server *server, uint64_t now_ns, pli_out *out);
 

@@ -13,13 +13,44 @@
  * same number. If the log has brought that call, the other replica answers it from memory; else no worker can have an
  * answer, all call again, and it runs now. No worker is two calls ahead of another, so the last answer is enough. A new
  * replica hears how many calls have run, and that answer, before its rows come. A call may make of a row what depends
- * on others, so it needs all of them: while rows are still to come a call waits.
+ * on others, so it needs all of them: while rows are still to come a call waits. Who serves does not run it while it
+ * makes a second replica. Of three, the second makes the third, which who serves need not know: so the second keeps a
+ * CALL that the log brings, and all entries behind it, until the third has all rows. Nothing of that is safe meanwhile.
+ * If who serves dies, what was kept is dropped: nobody else has it, and all call again.
  *
  * Values that came ahead with a clock's end (replicas_ahead.c) are of that moment: a worker forgets them when it calls.
  */
 #include <string.h>
 
 #include "table/copies/replicas.h"
+
+bool pli_replicas_park(pli_server *server, pli_msg *msg) {
+    pli_replicas *c = server->replicas;
+    if (c->parked == NULL && (msg->head.kind != PLI_CALL || !c->making)) return false;
+    msg->next = NULL;
+    *c->parked_last = msg;
+    c->parked_last = &msg->next;
+    c->n_parked++;
+    return true;
+}
+
+pli_msg *pli_replicas_unpark(pli_server *server) {
+    pli_replicas *c = server->replicas;
+    pli_msg      *msg = c->parked;
+    if (msg == NULL || (msg->head.kind == PLI_CALL && c->making)) return NULL;
+    c->parked = msg->next;
+    if (c->parked == NULL) c->parked_last = &c->parked;
+    c->n_parked--;
+    msg->next = NULL;
+    return msg;
+}
+
+void pli_replicas_drop_parked(pli_server *server) {
+    pli_replicas *c = server->replicas;
+    pli_msg_free_list(&c->parked);
+    c->parked_last = &c->parked;
+    c->n_parked = 0;
+}
 
 static uint64_t number_of(const pli_msg *msg) {
     pli_wire_call call;

@@ -122,11 +122,24 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
         pli_msg_free(&msg);
     } else if (!c->begun) {
         hear(server, msg, out);
+    } else if (pli_replicas_park(server, msg)) {
+        return;
     } else if (!(msg->head.flags & PLI_FLAG_APART) && !pli_relay_takes_entry(server, now_ns, msg, out)) {
         pli_msg_free(&msg);
     } else {
         act(server, now_ns, msg, out);
     }
+}
+
+/* The replica behind may have got all rows by now, or have died. */
+static void take_parked(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_msg *msg = pli_replicas_unpark(server);
+    if (msg == NULL) return;
+    for (; msg != NULL && out->error.code >= 0; msg = pli_replicas_unpark(server))
+        if (pli_relay_takes_entry(server, now_ns, msg, out)) act(server, now_ns, msg, out);
+        else pli_msg_free(&msg);
+    pli_msg_free(&msg);
+    pli_relay_taken(server, now_ns, out);
 }
 
 static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -145,6 +158,7 @@ static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
 static void take_from_copy(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     if (msg->head.kind == PLI_LOGGED || msg->head.kind == PLI_LACKS) {
         pli_relay_take_answer(server, now_ns, msg, out);
+        take_parked(server, now_ns, out);
     } else if (msg->head.seq > 0 && pli_relay_takes_from(server, msg->head.src) &&
                pli_relay_admits(server, now_ns, msg, out)) {
         take_log(server, now_ns, msg, out);
@@ -319,6 +333,7 @@ bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_e
     if (!gone || place < 0) return !c->serves;
     const bool served = c->serves;
     pli_relay_gone(server, now_ns, event, place, out);
+    take_parked(server, now_ns, out);
     return !served;
 }
 

@@ -39,6 +39,7 @@ static void come_from(pli_server *server, int32_t place) {
     c->from_place = place;
     c->from = rank_at(server, place);
     c->takes_state = false;
+    pli_replicas_drop_parked(server);
     pli_rx_destroy(&c->rx);
     pli_rx_init(&c->rx);
 }
@@ -80,7 +81,7 @@ static void adopt(pli_server *server, uint64_t now_ns, int32_t rank, pli_out *ou
 /* How much of the stream need not be sent again. What is not confirmed is, where messages may be lost: the sender so
  * asks whether it is by now. */
 static uint64_t settled(const pli_replicas *c) {
-    const uint64_t taken = c->rx.expected - 1;
+    const uint64_t taken = c->rx.expected - 1 - c->n_parked;
     if (!c->whole || c->confirmed + 1 >= c->coming) return taken;
     return c->confirmed + 1 >= c->opened ? taken - (c->coming - 1 - c->confirmed) : taken - (c->coming - c->opened) - 1;
 }

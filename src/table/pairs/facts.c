@@ -97,7 +97,7 @@ static bool is_flat(const pli_pair *p) {
 
 static uint64_t job_on(const pli_pair *p) {
     return bit(p->scope != NULL && p->scope->setting.backup > 0, PLI_ON(BACKUPS)) |
-           bit(p->replicas > 1, PLI_ON(REPLICAS)) | bit(p->replicas > 2, PLI_ON(THREE_REPLICAS)) |
+           bit(p->replicas > 1, PLI_ON(REPLICAS)) |
            bit(p->replicas > 3, PLI_ON(MORE_REPLICAS)) |
            bit(p->replicas == 3 && p->servers + p->spares < 3, PLI_ON(FEW_RANKS)) |
            bit(p->spares > 0, PLI_ON(SPARES)) | bit(p->slots > 0, PLI_ON(SLOTS)) |

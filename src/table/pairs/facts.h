@@ -10,8 +10,7 @@ enum pli_on {
     /* of the job */
     PLI_ON_BACKUPS,    /* --backup                                          */
     PLI_ON_REPLICAS,   /* --replicas 2 or more                              */
-    PLI_ON_THREE_REPLICAS, /* --replicas 3 or more                          */
-    PLI_ON_MORE_REPLICAS, /* ... than 3                                     */
+    PLI_ON_MORE_REPLICAS, /* --replicas 4 or more                           */
     PLI_ON_FEW_RANKS,  /* --replicas 3, of less than 3 ranks                */
     PLI_ON_SPARES,
     PLI_ON_SLOTS,      /* --workers MIN:MAX                                 */
