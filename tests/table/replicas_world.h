@@ -102,7 +102,8 @@ typedef struct world {
     uint64_t   gathers;  /* bit n: to the n-th barrier each brings something, if it is not the last */
     uint64_t   strikes_at; /* the victim, who gathers, dies soon after the last has come to that one; 0: whenever */
     uint32_t   came[CLOCKS + 2]; /* to which these have come; 0: nobody has heard yet */
-    uint64_t   mixed;    /* bit c: in clock c somebody pushed what is not its own under its own number, or several died */
+    uint64_t   mixed;    /* bit c: in clock c somebody pushed what is not its own under its own number, or several
+                          * died */
     uint32_t   fell[CLOCKS]; /* those for whom somebody stood in in the clock */
     int64_t    many_in;  /* that clock has many messages; -1: none */
     int32_t    leaver;   /* -1: nobody */
@@ -149,8 +150,8 @@ const pli_server *other_of(const world *w, const pli_server *replica);
 /** Is nothing lost if this rank dies, too? Not where all shards have two whole replicas; with three, where each has a
  *  whole one besides. */
 bool              may_die(const world *w, int32_t rank);
-/** Have all shards as many whole replicas again as there are ranks left for, up to the job's number? Of a world in which
- *  nobody has said good-bye. */
+/** Have all shards as many whole replicas again as there are ranks left for, up to the job's number? Of a world in
+ *  which nobody has said good-bye. */
 bool              all_are_made(void *world);
 /** Prints how far the workers and the replicas are. */
 void              tell(const world *w);
