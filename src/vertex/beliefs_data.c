@@ -64,7 +64,7 @@ static plait_status take_lines(pli_scan *s, const plait_edges *edges, uint8_t *s
 plait_status pli_beliefs_parse(const char *name, const char *text, size_t bytes, const plait_edges *edges,
                                pli_beliefs *b, plait_error *err) {
     const unsigned char *at = (const unsigned char *)text;
-    pli_scan             s = { name, at, at + bytes, 1, err };
+    pli_scan             s = { .name = name, .at = at, .end = at + bytes, .line = 1, .err = err };
     if (!pli_scan_line(&s, "#%")) return pli_fail(err, PLAIT_EFORMAT, "%s: it has no prior", name);
     PLI_TRY(count_labels(s, &b->labels));
     uint8_t *seen = pli_calloc((size_t)edges->n, 1);

@@ -27,6 +27,8 @@ plait_status pli_building_begin(pli_building *b, uint64_t ids, const plait_edges
                                 plait_error *err);
 /** Takes edges of the first pass; user is the building. Errors: ENOMEM, ESHAPE. */
 pli_edges_take_fn pli_building_count;
+/** Are b->m edges no more than a graph has? Errors: ESHAPE. */
+plait_status pli_building_is_few(const pli_building *b, plait_error *err);
 /** Behind the first pass: n, m, and does that fit? The ids are still to be numbered. Errors: ENOMEM, ESHAPE. */
 plait_status pli_building_number(pli_building *b, plait_error *err);
 /** Is there memory for a graph of so many vertices and b->m edges? A file may promise more. Errors: ENOMEM. */

@@ -30,10 +30,10 @@ bool pli_census_give(pli_census *c, int64_t n) {
 
 /* --- small ids ---------------------------------------------------------------------------------------------------- */
 
-static bool reach(pli_census *c, uint64_t id) {
+bool pli_census_reach(pli_census *c, int64_t n) {
     int64_t room = c->smalls;
-    if ((int64_t)id < room) return true;
-    if (!pli_grow((void **)&c->small, &room, (int64_t)id + 1, sizeof *c->small)) return false;
+    if (n <= room) return true;
+    if (!pli_grow((void **)&c->small, &room, n, sizeof *c->small)) return false;
     memset(c->small + c->smalls, 0, (size_t)(room - c->smalls) * sizeof *c->small);
     c->smalls = room;
     return true;
@@ -71,7 +71,7 @@ static bool make_slots(pli_census *c) {
 bool pli_census_add(pli_census *c, uint64_t id, uint32_t in, uint32_t out) {
     pli_counted *of;
     if (id < c->limit) {
-        if (!reach(c, id)) return false;
+        if (!pli_census_reach(c, (int64_t)id + 1)) return false;
         of = &c->small[id];
     } else {
         if (2 * c->others >= c->slots && !make_slots(c)) return false;
@@ -93,9 +93,10 @@ int64_t pli_census_count(const pli_census *c) {
     return n;
 }
 
-/* Of small ids: a bit each, and how many are before each word. */
+/* Of small ids: a bit each, up to the largest that is there, and how many are before each word. */
 static bool pack(pli_census *c, int64_t *in, uint32_t *out) {
     int64_t next = 0;
+    while (c->smalls > 0 && c->small[c->smalls - 1].in == 0) c->smalls--;
     c->words = (int64_t)pli_bit_words(c->smalls);
     c->bit = pli_calloc((size_t)c->words + 1, sizeof *c->bit);
     c->before = pli_array((size_t)c->words + 1, sizeof *c->before);

@@ -36,6 +36,8 @@ void pli_census_free(pli_census *c);
 bool pli_census_give(pli_census *c, int64_t n);
 /** Counts the id, with so many edges that come to it and leave it. false: no memory. */
 bool pli_census_add(pli_census *c, uint64_t id, uint32_t in, uint32_t out);
+/** Makes room for small ids below n. false: no memory. */
+bool pli_census_reach(pli_census *c, int64_t n);
 /** How many ids are there? */
 int64_t pli_census_count(const pli_census *c);
 /** Gives the ids that are there the numbers 0 .. n - 1, as they increase, and writes their counts to in and out [n].

@@ -70,6 +70,10 @@ plait_status pli_building_count(void *user, const pli_edge_list *l, plait_error 
         if (!pli_census_add(names, l->from[k], back, go) || !pli_census_add(names, l->to[k], go, back))
             return pli_building_no_memory(pli_edge_list_all(l), err);
     }
+    return pli_building_is_few(b, err);
+}
+
+plait_status pli_building_is_few(const pli_building *b, plait_error *err) {
     if (b->m <= (int64_t)UINT32_MAX - 1) return PLAIT_OK;
     return pli_fail(err, PLAIT_ESHAPE, "%lld edges, both ways: a graph has at most 2^32 - 2", (long long)b->m);
 }
@@ -174,7 +178,7 @@ static plait_status build(pli_building *b, const origin *of, plait_error *err) {
     PLI_TRY(each(of, fill, b, err));
     PLI_TRY(pli_building_filled(b, err));
     pli_census_free(&e->names);
-    if (!pli_neighbors_sort(&e->in)) return pli_building_no_memory(e->m, err);
+    if (!pli_neighbors_sort(&e->in, NULL)) return pli_building_no_memory(e->m, err);
     see_doubles(e, b->opts->drop_doubles);
     e->m = e->in.start[e->n];
     return PLAIT_OK;

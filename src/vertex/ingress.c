@@ -18,6 +18,7 @@ typedef struct ingress {
     pli_ingress      *of; /* the graph has it then */
     plait_vertex_cut *cut;
     pli_edge_file     file;
+    bool              pieces; /* each worker reads one, and not the whole text */
     int32_t           me;
     degrees           all;
     pli_reader        reader;
@@ -32,12 +33,13 @@ bool pli_ingress_takes(plait_near near, const char *method) {
 
 static plait_status no_memory(const ingress *g) { return pli_building_no_memory(g->of->m, g->err); }
 
-/* The lowest worker's failure is everybody's. */
+/* The lowest worker's failure is everybody's: that of the earliest piece. Who could not go on because of another has
+ * none of its own. */
 static plait_status agree(ingress *g, plait_status status) {
-    int64_t first = status < 0 ? g->me : INT32_MAX;
+    int64_t     first = status < 0 && status != PLAIT_EPEER ? g->me : INT32_MAX;
     plait_error why = *g->err;
     PLI_TRY(plait_comm_allreduce(g->comm, &first, 1, PLAIT_I64, PLAIT_MIN));
-    if (first == INT32_MAX) return PLAIT_OK;
+    if (first == INT32_MAX) return status;
     PLI_TRY(plait_comm_broadcast(g->comm, &why, sizeof why, (int32_t)first));
     *g->err = why;
     return why.code;
@@ -190,8 +192,9 @@ static plait_status read_rows(ingress *g) {
     pli_reader_begin(r, g->b.edges, g->cut->first, g->me);
     r->degree = g->all.in;
     r->leave = g->all.out;
-    plait_status status = !drops || note_lost(r, g->b.edges->n) ? PLAIT_OK : no_memory(g);
-    if (status == PLAIT_OK) status = pli_reader_rows(r, &g->file, g->err);
+    r->spread.comm = g->pieces ? g->comm : NULL;
+    PLI_TRY(agree(g, !drops || note_lost(r, g->b.edges->n) ? PLAIT_OK : no_memory(g)));
+    plait_status status = pli_reader_rows(r, &g->file, g->err);
     if (status == PLAIT_OK) status = sign(g);
     PLI_TRY(agree(g, status));
     return drops || g->of->near == PLI_NEAR_SIMPLE ? cut_anew(g, drops) : PLAIT_OK;
@@ -236,8 +239,29 @@ static plait_status sum_up(ingress *g, int64_t edges, int64_t copies) {
     return status;
 }
 
+/* What the pieces come to. */
+static plait_status add_pieces(ingress *g) {
+    pli_building *b = &g->b;
+    int64_t       sum[] = { b->m, b->edges->loops, b->weighted };
+    PLI_TRY(plait_comm_allreduce(g->comm, sum, 3, PLAIT_I64, PLAIT_SUM));
+    b->m = sum[0];
+    b->edges->loops = sum[1];
+    b->weighted = sum[2] > 0; /* one without edges has seen no weight */
+    if (sum[0] == 0 && sum[1] == 0) return pli_edges_none(g->of->path, g->err);
+    PLI_TRY(pli_building_is_few(b, g->err));
+    return pli_census_merge(g->comm, &b->edges->names);
+}
+
+static plait_status count_pieces(ingress *g) {
+    const plait_status status =
+        pli_edge_file_piece(&g->file, g->me, g->cut->parts, pli_building_count, &g->b, g->err);
+    PLI_TRY(agree(g, status));
+    return add_pieces(g);
+}
+
 static plait_status count_all(ingress *g) {
-    PLI_TRY(pli_edge_file_pass(&g->file, pli_building_count, &g->b, g->err));
+    if (g->pieces) PLI_TRY(count_pieces(g));
+    else PLI_TRY(pli_edge_file_pass(&g->file, pli_building_count, &g->b, g->err));
     PLI_TRY(pli_building_number(&g->b, g->err));
     g->of->m = g->b.m;
     g->of->both = g->b.both;
@@ -281,6 +305,7 @@ static plait_status begin(ingress *g, const char *path, const plait_edges_opts *
     g->cut->method = hashed ? g->of->hash.grid ? "grid" : "random" : metis ? "metis" : "range";
     if (g->cut->first == NULL) return pli_fail(g->err, PLAIT_ENOMEM, "no memory for a cut");
     PLI_TRY(pli_edge_file_open(path, o->format, &g->file, g->err));
+    g->pieces = parts > 1 && pli_edge_file_splits(&g->file);
     PLI_TRY(pli_building_begin(&g->b, g->file.bytes / 16, &g->of->opts, parts, g->err));
     g->b.edges->again = g->of;
     g->cut->edges = g->b.edges;

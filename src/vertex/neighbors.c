@@ -32,7 +32,8 @@ bool pli_neighbors_transpose(const pli_neighbors *of, int64_t n, pli_neighbors *
     return true;
 }
 
-bool pli_neighbors_sort(pli_neighbors *h) {
+bool pli_neighbors_sort(pli_neighbors *h, const uint16_t *piece) {
+    const int bits = piece != NULL ? 16 : 0;
     int64_t most = 0;
     for (int64_t v = 0; v < h->n; v++)
         if (h->start[v + 1] - h->start[v] > most) most = h->start[v + 1] - h->start[v];
@@ -40,9 +41,9 @@ bool pli_neighbors_sort(pli_neighbors *h) {
     bool      sorted = row != NULL;
     for (int64_t v = 0; sorted && v < h->n; v++) {
         const int64_t first = h->start[v], n = h->start[v + 1] - first;
-        for (int64_t i = 0; i < n; i++) row[i] = h->near[first + i];
+        for (int64_t i = 0; i < n; i++) row[i] = (uint64_t)h->near[first + i] << bits | (piece != NULL ? piece[first + i] : 0);
         sorted = pli_sort_u64(n, row, h->weight != NULL ? (uint32_t *)(void *)(h->weight + first) : NULL);
-        for (int64_t i = 0; sorted && i < n; i++) h->near[first + i] = (uint32_t)row[i];
+        for (int64_t i = 0; sorted && i < n; i++) h->near[first + i] = (uint32_t)(row[i] >> bits);
     }
     pli_free(row);
     return sorted;

@@ -18,16 +18,45 @@ static bool is_mine(const pli_reader *r, int64_t row, int64_t near) {
     return row >= r->first[r->part] && row < r->first[r->part + 1];
 }
 
-static bool take(const pli_reader *r, pli_neighbors *rows, int64_t row, int64_t near, const float *weight) {
-    if (rows->start == NULL || !is_mine(r, row, near)) return true;
-    if (!r->counts) return pli_building_place(rows, row, near, weight);
-    rows->start[row + 2]++;
+static int32_t part_of(const pli_reader *r, int64_t row, int64_t near) {
+    if (r->of->hashed) return pli_cut_hash_part(&r->of->hash, row, near);
+    if (r->of->label != NULL) return r->of->label[row];
+    int32_t low = 0, high = plait_comm_workers(r->spread.comm) - 1; /* the last part that begins at or before row */
+    while (low < high) {
+        const int32_t middle = low + (high - low + 1) / 2;
+        if (r->first[middle] <= row) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+/* An entry of the part, out of the piece of worker `from`. */
+static bool take(void *user, const pli_row_entry *e, int32_t from) {
+    pli_reader    *r = user;
+    pli_neighbors *rows = e->out ? &r->out : &r->in;
+    uint16_t      *piece = e->out ? r->out_piece : r->in_piece;
+    if (rows->start == NULL || e->row >= rows->n) return false;
+    if (r->counts) {
+        rows->start[e->row + 2]++;
+        return true;
+    }
+    const int64_t at = rows->start[e->row + 1];
+    if (!pli_building_place(rows, e->row, e->near, &e->weight)) return false;
+    if (piece != NULL) piece[at] = (uint16_t)from;
     return true;
+}
+
+static bool send_entry(pli_reader *r, bool out, int64_t row, int64_t near, const float *weight) {
+    pli_row_entry e = { .row = (uint32_t)row, .near = (uint32_t)near, .weight = weight != NULL ? *weight : 0, .out = out };
+    if ((out ? r->out.start : r->in.start) == NULL) return true;
+    if (r->spread.comm == NULL) return !is_mine(r, row, near) || take(r, &e, 0);
+    e.part = (uint16_t)part_of(r, row, near);
+    return pli_spread_put(&r->spread, &e);
 }
 
 static bool take_edge(void *user, int64_t from, int64_t to, const float *weight) {
     pli_reader *r = user;
-    return take(r, &r->in, to, from, weight) && take(r, &r->out, from, to, weight);
+    return send_entry(r, false, to, from, weight) && send_entry(r, true, from, to, weight);
 }
 
 static plait_status take_edges(void *user, const pli_edge_list *l, plait_error *err) {
@@ -35,11 +64,32 @@ static plait_status take_edges(void *user, const pli_edge_list *l, plait_error *
     return pli_building_each(&r->b, l, take_edge, r, err);
 }
 
+/* Sums may exceed what a whole number has; its halves do not. */
+static plait_status add_up(pli_reader *r) {
+    int64_t sum[] = { r->b.m, (int64_t)(r->b.sum >> 32), (int64_t)(r->b.sum & UINT32_MAX) };
+    PLI_TRY(plait_comm_allreduce(r->spread.comm, sum, 3, PLAIT_I64, PLAIT_SUM));
+    r->b.m = sum[0];
+    r->b.sum = ((uint64_t)sum[1] << 32) + (uint64_t)sum[2];
+    return PLAIT_OK;
+}
+
+/* Each worker goes through its piece. A reason why this one did not go on is told by pli_spread_end. */
+static plait_status pass_together(pli_reader *r, const pli_edge_file *file, plait_error *err) {
+    pli_spread *s = &r->spread;
+    *s = (pli_spread){ .comm = s->comm, .take = take, .user = r, .weighted = r->of->weighted };
+    plait_status status = pli_spread_begin(s);
+    if (status == PLAIT_OK)
+        status = pli_edge_file_piece(file, r->part, plait_comm_workers(s->comm), take_edges, r, err);
+    PLI_TRY(pli_spread_end(s, status));
+    return add_up(r);
+}
+
 static plait_status pass(pli_reader *r, const pli_edge_file *file, bool counts, plait_error *err) {
     r->counts = counts;
     r->b.m = 0;
     r->b.sum = 0;
-    PLI_TRY(pli_edge_file_pass(file, take_edges, r, err));
+    if (r->spread.comm == NULL) PLI_TRY(pli_edge_file_pass(file, take_edges, r, err));
+    else PLI_TRY(pass_together(r, file, err));
     if (r->b.m == r->of->m && (!r->of->summed || r->b.sum == r->of->sum)) return PLAIT_OK;
     return pli_fail(err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
 }
@@ -78,14 +128,36 @@ static bool make_rows(const pli_reader *r, pli_neighbors *rows) {
     return rows->near != NULL && (!r->of->weighted || rows->weight != NULL);
 }
 
+/* Room for whose piece an entry is from, where that decides something. */
+static bool make_pieces(const pli_reader *r, const pli_neighbors *rows, uint16_t **piece) {
+    if (r->spread.comm == NULL || rows->weight == NULL) return true;
+    *piece = pli_array((size_t)rows->start[rows->n + 1], sizeof **piece);
+    return *piece != NULL;
+}
+
+static void free_pieces(pli_reader *r) {
+    pli_free(r->in_piece);
+    pli_free(r->out_piece);
+    r->in_piece = r->out_piece = NULL;
+}
+
+/* Before a pass that all make together all must have what they need. */
+static plait_status all_have(const pli_reader *r, bool has, plait_error *err) {
+    int64_t lacks = !has;
+    if (r->spread.comm != NULL) PLI_TRY(plait_comm_allreduce(r->spread.comm, &lacks, 1, PLAIT_I64, PLAIT_MAX));
+    return lacks == 0 ? PLAIT_OK : pli_building_no_memory(r->of->m, err);
+}
+
 static plait_status read_entries(pli_reader *r, const pli_edge_file *file, plait_error *err) {
-    if (!make_starts(r)) return pli_building_no_memory(r->of->m, err);
+    PLI_TRY(all_have(r, make_starts(r), err));
     if (r->degree == NULL || splits(r)) PLI_TRY(pass(r, file, true, err));
-    if (!make_rows(r, &r->in) || !make_rows(r, &r->out)) return pli_building_no_memory(r->of->m, err);
+    PLI_TRY(all_have(r, make_rows(r, &r->in) && make_rows(r, &r->out) && make_pieces(r, &r->in, &r->in_piece) &&
+                            make_pieces(r, &r->out, &r->out_piece), err));
     PLI_TRY(pass(r, file, false, err));
-    if ((r->in.start != NULL && !pli_neighbors_sort(&r->in)) || (r->out.start != NULL && !pli_neighbors_sort(&r->out)))
-        return pli_building_no_memory(r->of->m, err);
-    return PLAIT_OK;
+    const bool sorted = (r->in.start == NULL || pli_neighbors_sort(&r->in, r->in_piece)) &&
+                        (r->out.start == NULL || pli_neighbors_sort(&r->out, r->out_piece));
+    free_pieces(r);
+    return sorted ? PLAIT_OK : pli_building_no_memory(r->of->m, err);
 }
 
 /* --- what is seen in rows ----------------------------------------------------------------------------------------- */
@@ -130,6 +202,7 @@ static void free_rows(pli_reader *r) {
     pli_neighbors_free(&r->rows);
     pli_neighbors_free(&r->in);
     pli_neighbors_free(&r->out);
+    free_pieces(r);
 }
 
 plait_status pli_reader_rows(pli_reader *r, const pli_edge_file *file, plait_error *err) {

@@ -1,6 +1,7 @@
-/* vertex/reader.h - the part of any worker, read out of the whole text: by the worker itself as the graph is loaded
- * (ingress.h), and by others who take it over when it has died. No message is sent, so a worker may read a part at any
- * time.
+/* vertex/reader.h - the part of any worker, read out of the whole text: by others who take it over when it has died, and by
+ * the worker itself as the graph is loaded (ingress.h). Those others send no message, so they may read a part at any
+ * time. While the graph is loaded all workers read: each a piece of the text, if the file allows that, whose edges go to
+ * the parts that have them (spread.h).
  *
  *     count          which rows the part's edges go to: a pass of its own where degrees do not say it
  *     last pass      the part's edges go to their rows
@@ -13,6 +14,7 @@
 #define PLI_VERTEX_READER_H
 
 #include "vertex/building.h"
+#include "vertex/spread.h"
 
 /* How parts of a graph are read: kept with the graph, since a part may have to be read again. */
 typedef struct pli_ingress {
@@ -38,6 +40,8 @@ typedef struct pli_reader {
     const uint32_t    *leave;  /* and leave it */
     pli_building       b;
     bool               counts; /* the pass counts entries, and places none */
+    pli_spread         spread; /* comm NULL: the text is read as a whole, and others' edges are left out */
+    uint16_t          *in_piece, *out_piece; /* [entries] whose piece they are from; NULL: the order does not matter */
     pli_neighbors      in, out; /* by all vertices' numbers; start NULL: the program does not gather along them */
     pli_neighbors      rows;    /* along which it gathers; may be lent from in or out */
     int64_t            doubles; /* edges that equal the one before them in their row, dropped or not */
@@ -48,7 +52,7 @@ typedef struct pli_reader {
 /** Begins to read a part of the graph, whose ids have numbers. */
 void pli_reader_begin(pli_reader *r, const plait_edges *edges, const int64_t *first, int32_t part);
 /** Fills rows and what was seen of them. May be called again. Errors: those of a pass; ENOMEM; EFORMAT the file is not
- *  what it was. */
+ *  what it was. Collective over the workers if spread.comm is given. */
 plait_status pli_reader_rows(pli_reader *r, const pli_edge_file *file, plait_error *err);
 /** Makes the part of the rows. *copies_out (may be NULL): how many vertices have edges in it. false: no memory. */
 bool pli_reader_part(pli_reader *r, pli_part *part, int64_t *copies_out);

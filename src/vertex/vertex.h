@@ -51,8 +51,8 @@ bool pli_neighbors_room(int64_t n, int64_t m, bool weighted, pli_neighbors *h);
 /** start[v + 2] has how many entries the row of v gets. Then start[v + 1] is where the next entry of v goes, and who
  *  puts one there adds 1 to it: when all are there, it is the row's end. start has room for that. */
 void pli_neighbors_begin(pli_neighbors *h);
-/** Sorts each row, stably. false: no memory. */
-bool pli_neighbors_sort(pli_neighbors *h);
+/** Sorts each row, stably; equal entries by piece [entries], if that is not NULL. false: no memory. */
+bool pli_neighbors_sort(pli_neighbors *h, const uint16_t *piece);
 /** The other direction: each vertex's row lists those in whose rows it stands. They are numbered below `n`. */
 bool pli_neighbors_transpose(const pli_neighbors *of, int64_t n, pli_neighbors *out);
 /** Rows that have the entries of both, in increasing order. */

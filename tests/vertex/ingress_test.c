@@ -16,6 +16,7 @@
 #include "comm/comm.h"
 #include "named.h"
 #include "vertex/ingress.h"
+#include "vertex/spread.h"
 
 enum { M = 400, WORKERS = 5 };
 
@@ -302,6 +303,12 @@ static void test_mistakes_are_told_by_all(void **state) {
     refused(&q, PLAIT_EFORMAT, ":3: expected a whole number");
     write_text("1 2\n2 18446744073709551616\n");
     refused(&q, PLAIT_EFORMAT, ":2: an id is below 2^64");
+    write_text("# each worker reads a piece\n1 2\n2 3\n3 four\n4 5\n5 six\n6 7\n7 8\n8 9\n9 ten\n");
+    refused(&q, PLAIT_EFORMAT, ":4: expected a whole number, 0 or more: 'four'");
+    write_text("1 2 1\n2 3 1\n3 4 1\n4 5 1\n5 6\n6 7\n7 8 1\n");
+    refused(&q, PLAIT_EFORMAT, ":5: expected a weight, as before");
+    write_text("# nothing\n# nothing\n# nothing\n");
+    refused(&q, PLAIT_EFORMAT, "it has no edge");
     write_text("%%MatrixMarket matrix coordinate pattern general\n4000000000 4000000000 1\n1 2\n");
     if (pli_memory_bytes() < 100000000000) refused(&q, PLAIT_ENOMEM, "GB"); /* else it may fit */
     write_text("1 2\n");
@@ -311,11 +318,74 @@ static void test_mistakes_are_told_by_all(void **state) {
     assert_true(pli_ingress_takes(PLAIT_NEAR_BOTH, NULL));
 }
 
+/* --- entries on their way ----------------------------------------------------------------------------------------- */
+
+enum { SENT = 500 };
+
+typedef struct sending {
+    int32_t      me, fails; /* fails: worker that gives up half-way; -1: nobody; WORKERS: none has place for 77 */
+    int64_t      came[WORKERS], next[2][WORKERS]; /* of rows in, and out: these have an order each */
+    bool         in_order, has_77;
+} sending;
+
+/* Entry k of a worker has the row k; those for another part leave gaps. */
+static bool take_one(void *user, const pli_row_entry *e, int32_t from) {
+    sending *s = user;
+    s->in_order = s->in_order && (int64_t)e->row >= s->next[e->out][from] && (int64_t)e->near == from &&
+                  e->weight == (float)e->row && e->out == (e->row % 3 == 0);
+    s->next[e->out][from] = (int64_t)e->row + 1;
+    s->came[from]++;
+    s->has_77 = s->has_77 || e->row == 77;
+    return s->fails != WORKERS || e->row != 77;
+}
+
+static int32_t part_of(int64_t k, int32_t from, int32_t workers) { return (int32_t)(k * k + from) % workers; }
+
+static plait_status send_all(plait_comm *comm, void *user) {
+    const int32_t workers = plait_comm_workers(comm), fails = *(int32_t *)user;
+    sending       s = { .me = plait_comm_rank(comm), .fails = fails, .in_order = true };
+    pli_spread    spread = { .comm = comm, .take = take_one, .user = &s, .weighted = true };
+    plait_status  status = pli_spread_begin(&spread);
+    const int64_t n = SENT / (1 + s.me); /* some are done long before others */
+    for (int64_t k = 0; status == PLAIT_OK && k < n; k++) {
+        const pli_row_entry e = { (uint32_t)k, (uint32_t)s.me, (float)k, (uint16_t)part_of(k, s.me, workers),
+                                  k % 3 == 0 };
+        if (k == n / 2 && s.me == fails) status = pli_fail(pli_comm_error(comm), PLAIT_EFORMAT, "gave up");
+        else if (!pli_spread_put(&spread, &e)) break;
+    }
+    status = pli_spread_end(&spread, status);
+    bool well = s.in_order;
+    if (fails < 0) well = well && status == PLAIT_OK;
+    if (fails >= 0 && fails < workers) well = well && status == (s.me == fails ? PLAIT_EFORMAT : PLAIT_EPEER);
+    if (fails == WORKERS) well = well && (!s.has_77 || status == PLAIT_EFORMAT); /* others may not hear of it any more */
+    for (int32_t w = 0; fails < 0 && w < workers; w++) {
+        int64_t wanted = 0;
+        for (int64_t k = 0; k < SENT / (1 + w); k++) wanted += part_of(k, w, workers) == s.me;
+        well = well && s.came[w] == wanted;
+    }
+    return well ? PLAIT_OK : pli_fail(pli_comm_error(comm), PLAIT_EINVAL, "%d workers, fails %d: status %d, order %d",
+                                      (int)workers, (int)fails, (int)status, s.in_order);
+}
+
+static void test_each_entry_comes_once_and_in_order(void **state) {
+    (void)state;
+    for (int32_t workers = 2; workers <= WORKERS; workers++)
+        for (int32_t fails = -1; fails <= WORKERS; fails++) {
+            plait_comm_opts opts;
+            plait_error     err;
+            if (fails >= workers && fails < WORKERS) continue;
+            plait_comm_opts_init(&opts);
+            opts.workers = workers;
+            if (plait_comm_run(&opts, send_all, &fails, &err) < 0) fail_msg("%s", err.text);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_a_part_is_the_same_without_the_rest),
                                         cmocka_unit_test(test_other_formats),
                                         cmocka_unit_test(test_programs_give_the_same_bits),
-                                        cmocka_unit_test(test_mistakes_are_told_by_all) };
+                                        cmocka_unit_test(test_mistakes_are_told_by_all),
+                                        cmocka_unit_test(test_each_entry_comes_once_and_in_order) };
     snprintf(path, sizeof path, "ingress_%d.edges", (int)getpid());
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

@@ -3,6 +3,7 @@
 #include "data/edges/scan.h"
 
 plait_status pli_edges_adjacency(pli_scan *s, pli_edge_list *list) {
+    pli_scan_jump(s);
     while (pli_scan_line(s, "#%")) {
         uint64_t from, n, to;
         PLI_TRY(pli_scan_u64(s, &from));

@@ -47,6 +47,14 @@ plait_status pli_edge_file_open(const char *path, const char *format, pli_edge_f
  *  beside the edges is the same in each call. Errors: ENOMEM, ENAME the format; EFORMAT, with file and line, what is no
  *  edge, or the file was written to; ESHAPE more than 2^32 - 2 edges; those of take. */
 plait_status pli_edge_file_pass(const pli_edge_file *file, pli_edges_take_fn *take, void *user, plait_error *err);
+/** Can it be gone through in pieces? A packed file cannot, nor one whose lines say something of others. */
+bool         pli_edge_file_splits(const pli_edge_file *file);
+/** Goes through piece i of n, which are whole lines, in order, and together the file. Errors: those of a pass, with the
+ *  line as the file has it; a piece may be without edges. */
+plait_status pli_edge_file_piece(const pli_edge_file *file, int32_t i, int32_t n, pli_edges_take_fn *take, void *user,
+                                 plait_error *err);
+/** Fails with EFORMAT: the file has no edge. */
+plait_status pli_edges_none(const char *name, plait_error *err);
 void         pli_edge_file_close(pli_edge_file *file);
 /** Reads text in memory [bytes] into one list. Errors: those of a pass. */
 plait_status pli_edge_list_parse(const char *name, const char *text, size_t bytes, const char *format,

@@ -23,7 +23,7 @@ static plait_status read_entry(pli_scan *s, pli_edge_list *list, bool weighted) 
     const uint64_t most = (uint64_t)list->vertices;
     if (from < 1 || to < 1 || from > most || to > most)
         return pli_fail(s->err, PLAIT_EFORMAT, "%s:%" PRId64 ": entry %" PRIu64 " %" PRIu64 " lies outside of the "
-                        "matrix, which has %" PRIu64 " rows", s->name, s->line, from, to, most);
+                        "matrix, which has %" PRIu64 " rows", s->name, pli_scan_line_of(s), from, to, most);
     if (weighted) PLI_TRY(pli_scan_f32(s, &weight));
     if (!pli_scan_at_end(s)) return pli_scan_bad(s, "expected the end of the line behind the entry");
     return pli_edge_list_add(s, list, from, to, weighted, weight);

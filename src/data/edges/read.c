@@ -6,10 +6,11 @@
 static const struct format {
     const char       *name;
     pli_edge_read_fn *read;
-} formats[] = { { "snap", pli_edges_snap },
-                { "matrix-market", pli_edges_matrix },
-                { "metis", pli_edges_metis },
-                { "adjacency", pli_edges_adjacency } };
+    bool              lines; /* each line says all that there is to know, but for what the first one has said */
+} formats[] = { { "snap", pli_edges_snap, true },
+                { "matrix-market", pli_edges_matrix, false },
+                { "metis", pli_edges_metis, false },
+                { "adjacency", pli_edges_adjacency, true } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 plait_status pli_scan_bad(const pli_scan *s, const char *what) {
@@ -21,7 +22,7 @@ plait_status pli_scan_bad(const pli_scan *s, const char *what) {
     pli_text_add_printable(&shown, (const char *)s->at, n, "");
     const plait_status status =
         pli_fail(s->err, PLAIT_EFORMAT, n > 0 ? "%s:%" PRId64 ": %s: '%s'" : "%s:%" PRId64 ": %s: the line ends",
-                 s->name, s->line, what, shown.data != NULL ? shown.data : "");
+                 s->name, pli_scan_line_of(s), what, shown.data != NULL ? shown.data : "");
     pli_text_free(&shown);
     return status;
 }
@@ -57,13 +58,16 @@ plait_status pli_edge_list_add(pli_scan *s, pli_edge_list *list, uint64_t from, 
         int64_t room[2] = { list->capacity, list->capacity };
         if (!pli_grow((void **)&list->from, &room[0], list->n + 1, sizeof *list->from) ||
             !pli_grow((void **)&list->to, &room[1], list->n + 1, sizeof *list->to))
-            return pli_fail(s->err, PLAIT_ENOMEM, "%s:%" PRId64 ": no memory for more edges", s->name, s->line);
+            return pli_fail(s->err, PLAIT_ENOMEM, "%s:%" PRId64 ": no memory for more edges", s->name,
+                            pli_scan_line_of(s));
         list->capacity = room[1];
     }
     if (pli_edge_list_all(list) >= (int64_t)UINT32_MAX - 1)
-        return pli_fail(s->err, PLAIT_ESHAPE, "%s:%" PRId64 ": a graph has at most 2^32 - 2 edges", s->name, s->line);
+        return pli_fail(s->err, PLAIT_ESHAPE, "%s:%" PRId64 ": a graph has at most 2^32 - 2 edges", s->name,
+                        pli_scan_line_of(s));
     if (weighted && !pli_grow((void **)&list->weight, &list->heavy, list->n + 1, sizeof *list->weight))
-        return pli_fail(s->err, PLAIT_ENOMEM, "%s:%" PRId64 ": no memory for weights", s->name, s->line);
+        return pli_fail(s->err, PLAIT_ENOMEM, "%s:%" PRId64 ": no memory for weights", s->name,
+                        pli_scan_line_of(s));
     list->from[list->n] = from;
     list->to[list->n] = to;
     if (weighted) list->weight[list->n] = weight;
@@ -102,18 +106,22 @@ static plait_status choose(const pli_scan *s, const char *name, const struct for
     return pli_fail_unknown(s->err, "format of edges", name, names, FORMATS);
 }
 
+plait_status pli_edges_none(const char *name, plait_error *err) {
+    return pli_fail(err, PLAIT_EFORMAT, "%s: it has no edge", name);
+}
+
 static plait_status read_all(pli_scan *s, const char *format, pli_edge_list *list) {
     const struct format *by = NULL;
     PLI_TRY(choose(s, format, &by));
     PLI_TRY(by->read(s, list));
-    if (pli_edge_list_all(list) > 0 || list->vertices > 0) return PLAIT_OK;
-    return pli_fail(s->err, PLAIT_EFORMAT, "%s: it has no edge", s->name);
+    if (pli_edge_list_all(list) > 0 || list->vertices > 0 || s->piece != NULL) return PLAIT_OK;
+    return pli_edges_none(s->name, s->err);
 }
 
 plait_status pli_edge_list_parse(const char *name, const char *text, size_t bytes, const char *format,
                                  pli_edge_list *list, plait_error *err) {
     const unsigned char *at = (const unsigned char *)text;
-    pli_scan             s = { name, at, at + bytes, 1, err };
+    pli_scan             s = { .name = name, .at = at, .end = at + bytes, .line = 1, .err = err };
     *list = (pli_edge_list){ .vertices = -1 };
     const plait_status status = read_all(&s, format, list);
     if (status < 0) pli_edge_list_free(list);
@@ -134,18 +142,55 @@ plait_status pli_edge_file_open(const char *path, const char *format, pli_edge_f
     return err->code;
 }
 
-plait_status pli_edge_file_pass(const pli_edge_file *file, pli_edges_take_fn *take, void *user, plait_error *err) {
+static pli_scan scan_of(const pli_source *source, plait_error *err) {
+    return (pli_scan){ .name = source->path, .at = source->data + source->begin, .end = source->data + source->bytes,
+                       .line = 1, .err = err };
+}
+
+bool pli_edge_file_splits(const pli_edge_file *file) {
+    const pli_source    *source = &file->sources->source[0];
+    const struct format *by = NULL;
+    plait_error          unknown; /* the first pass tells it */
+    const pli_scan       s = scan_of(source, &unknown);
+    return source->spool == NULL && choose(&s, file->format, &by) == PLAIT_OK && by->lines;
+}
+
+/* Where piece i of n begins: behind the line that begins before its bytes do. */
+static const unsigned char *piece_begin(const pli_source *source, int32_t i, int32_t n) {
+    const unsigned char *first = source->data + source->begin, *end = source->data + source->bytes;
+    const size_t         bytes = (size_t)(end - first);
+    if (i == 0) return first;
+    const size_t before = bytes / (size_t)n * (size_t)i + bytes % (size_t)n * (size_t)i / (size_t)n;
+    if (before == 0) return first;
+    const unsigned char *newline = memchr(first + before - 1, '\n', bytes - before + 1);
+    return newline != NULL ? newline + 1 : end;
+}
+
+static plait_status go_through(const pli_edge_file *file, pli_scan s, pli_edges_take_fn *take, void *user,
+                               plait_error *err) {
     const pli_source *source = &file->sources->source[0];
-    size_t            dropped = 0;
-    pli_scan          s = { source->path, source->data + source->begin, source->data + source->bytes, 1, err };
+    size_t            dropped = s.piece != NULL ? pli_drop_again((size_t)(s.piece - source->data)) : 0;
     const struct pli_edge_pass pass = { take, user, source, &s, &dropped };
     pli_edge_list              list = { .vertices = -1, .pass = &pass };
     plait_status               status = read_all(&s, file->format, &list);
     if (status == PLAIT_OK) status = hand_over(&pass, &list, err);
     if (status == PLAIT_OK) status = pli_sources_check(file->sources, err);
-    pli_source_drop(source, dropped, source->bytes);
+    pli_source_drop(source, dropped, (size_t)(s.end - source->data));
     pli_edge_list_free(&list);
     return status;
+}
+
+plait_status pli_edge_file_pass(const pli_edge_file *file, pli_edges_take_fn *take, void *user, plait_error *err) {
+    return go_through(file, scan_of(&file->sources->source[0], err), take, user, err);
+}
+
+plait_status pli_edge_file_piece(const pli_edge_file *file, int32_t i, int32_t n, pli_edges_take_fn *take, void *user,
+                                 plait_error *err) {
+    const pli_source *source = &file->sources->source[0];
+    pli_scan          s = scan_of(source, err);
+    s.piece = piece_begin(source, i, n);
+    s.piece_end = i + 1 < n ? piece_begin(source, i + 1, n) : s.end;
+    return go_through(file, s, take, user, err);
 }
 
 void pli_edge_file_close(pli_edge_file *file) { pli_sources_release(&file->sources); }

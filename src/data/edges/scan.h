@@ -10,9 +10,33 @@
 typedef struct pli_scan {
     const char          *name; /* of the file */
     const unsigned char *at, *end;
-    int64_t              line; /* that `at` is in, from 1 */
+    int64_t              line; /* that `at` is in, from 1, but for lines between `from` and `to`: */
     plait_error         *err;
+    const unsigned char *from, *to; /* what was jumped over; NULL: nothing */
+    const unsigned char *piece, *piece_end; /* the lines that are to be read, in front of which a format may want to
+                                             * see the file's head; NULL: all */
 } pli_scan;
+
+/** Goes from the head of the file, if `at` is still in front of it, to the piece, and ends with it. */
+static inline void pli_scan_jump(pli_scan *s) {
+    if (s->piece == NULL) return;
+    if (s->piece > s->at) {
+        s->from = s->at;
+        s->at = s->to = s->piece;
+    }
+    s->end = s->piece_end > s->at ? s->piece_end : s->at;
+}
+
+/** The line that `at` is in. What was jumped over is counted now. */
+static inline int64_t pli_scan_line_of(const pli_scan *s) {
+    int64_t line = s->line;
+    for (const unsigned char *p = s->from; p != NULL && p < s->to; line++) {
+        p = memchr(p, '\n', (size_t)(s->to - p));
+        if (p == NULL) break;
+        p++;
+    }
+    return line;
+}
 
 /* Between words stand blanks, tabs, commas and semicolons. */
 static inline bool pli_scan_is_gap(unsigned char c) {

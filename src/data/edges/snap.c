@@ -3,8 +3,21 @@
 #include "data/edges/edges.h"
 #include "data/edges/scan.h"
 
+/* Who reads a piece looks at the file's first edge: has it a weight? */
+static plait_status look(pli_scan s, bool *known, bool *weighted) {
+    uint64_t end;
+    if (s.piece == NULL || !pli_scan_line(&s, "#%")) return PLAIT_OK;
+    PLI_TRY(pli_scan_u64(&s, &end));
+    PLI_TRY(pli_scan_u64(&s, &end));
+    *known = true;
+    *weighted = !pli_scan_at_end(&s);
+    return PLAIT_OK;
+}
+
 plait_status pli_edges_snap(pli_scan *s, pli_edge_list *list) {
     bool known = false, weighted = false;
+    PLI_TRY(look(*s, &known, &weighted));
+    pli_scan_jump(s);
     while (pli_scan_line(s, "#%")) {
         uint64_t from, to;
         float    weight = 1;
