@@ -1,16 +1,19 @@
 /* vertex/ingress.h - a process reads the part of a graph that it works on, and holds no other edge.
  *
  * Where each rank is a process, the whole graph in each of them would be there as often as there are ranks. Here every
- * process goes through the whole text, which is let go of behind it, and keeps the edges of its own part:
+ * process goes through a piece of the text, which is let go of behind it, and keeps the edges of its own part:
  *
- *     first pass     as for a whole graph (building.h): all ids, and both degrees of each vertex. So all processes
- *                    number vertices alike, and know where the cut `range` goes, without a message
- *     the part       the part's edges go to their rows (reader.h)
+ *     first pass     as for a whole graph (building.h): ids, and both degrees of each vertex. What all have counted is
+ *                    added up (spread.h). So all processes number vertices alike, and know where the cut `range` goes
+ *     the part       edges go to the parts that have them, and there to their rows (reader.h)
  *     doubles        which edges are doubles is seen in rows alone. If they are dropped, one sum says how many edges
  *                    each vertex has lost; the cut then goes elsewhere, and over `range` the part is read again
  *     simple graph   the same: a first cut is by degrees that count doubles, one sum says how long the rows of the
  *                    simple graph are, and the part is read again by that
  *     one sum        of all parts: how often a vertex occurs, how many edges are doubles, the largest part
+ *
+ * A packed file, and one whose lines say something of others, has no pieces: each process goes through all of it then,
+ * and keeps what is its own. Mistakes are found in the first pass; of several pieces the first one's is told by all.
  *
  * METIS must see the whole graph: one process reads it, cuts it, tells the others which part has each vertex's row, and
  * lets go of it before it reads its part. oblivious and hdrf look at one edge after the other and at what all parts
@@ -18,7 +21,8 @@
  *
  * What remains of a vertex that the part neither owns nor reads is a bit for its id and its number of edges out. The
  * part is, entry by entry, that which pli_part_make takes out of a whole graph, so no value, and no bit of one, depends
- * on who holds the graph. When a worker dies, who takes over its part reads that in the same way, without a message.
+ * on who holds the graph. When a worker dies, who takes over its part goes through the whole text,
+ * without a message.
  *
  * Paper: Gonzalez, Low, Gu, Bickson and Guestrin, "PowerGraph", OSDI 2012, section 5: each machine loads its share. */
 #ifndef PLI_VERTEX_INGRESS_H

@@ -41,7 +41,8 @@ bool pli_neighbors_sort(pli_neighbors *h, const uint16_t *piece) {
     bool      sorted = row != NULL;
     for (int64_t v = 0; sorted && v < h->n; v++) {
         const int64_t first = h->start[v], n = h->start[v + 1] - first;
-        for (int64_t i = 0; i < n; i++) row[i] = (uint64_t)h->near[first + i] << bits | (piece != NULL ? piece[first + i] : 0);
+        for (int64_t i = 0; i < n; i++)
+            row[i] = (uint64_t)h->near[first + i] << bits | (piece != NULL ? piece[first + i] : 0);
         sorted = pli_sort_u64(n, row, h->weight != NULL ? (uint32_t *)(void *)(h->weight + first) : NULL);
         for (int64_t i = 0; sorted && i < n; i++) h->near[first + i] = (uint32_t)(row[i] >> bits);
     }

@@ -1,4 +1,4 @@
-/* A part of a graph, read out of the whole text. See reader.h. */
+/* A part of a graph, read out of its text. See reader.h. */
 #include "vertex/reader.h"
 
 #include "vertex/bits.h"
@@ -47,7 +47,8 @@ static bool take(void *user, const pli_row_entry *e, int32_t from) {
 }
 
 static bool send_entry(pli_reader *r, bool out, int64_t row, int64_t near, const float *weight) {
-    pli_row_entry e = { .row = (uint32_t)row, .near = (uint32_t)near, .weight = weight != NULL ? *weight : 0, .out = out };
+    pli_row_entry e = { .row = (uint32_t)row, .near = (uint32_t)near, .out = out,
+                        .weight = weight != NULL ? *weight : 0 };
     if ((out ? r->out.start : r->in.start) == NULL) return true;
     if (r->spread.comm == NULL) return !is_mine(r, row, near) || take(r, &e, 0);
     e.part = (uint16_t)part_of(r, row, near);

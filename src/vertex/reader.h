@@ -1,7 +1,7 @@
-/* vertex/reader.h - the part of any worker, read out of the whole text: by others who take it over when it has died, and by
+/* vertex/reader.h - the part of any worker, read out of the text: by others who take it over when it has died, and by
  * the worker itself as the graph is loaded (ingress.h). Those others send no message, so they may read a part at any
- * time. While the graph is loaded all workers read: each a piece of the text, if the file allows that, whose edges go to
- * the parts that have them (spread.h).
+ * time. While the graph is loaded all workers read: each a piece of the text, if the file allows that, whose edges go
+ * to the parts that have them (spread.h).
  *
  *     count          which rows the part's edges go to: a pass of its own where degrees do not say it
  *     last pass      the part's edges go to their rows

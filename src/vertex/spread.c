@@ -7,8 +7,8 @@
 enum { IDS = 24, HELD = 32 }; /* so that a small graph takes many rounds */
 #else
 enum {
-    IDS = 1 << 16, /* small ids that are added up at once, and others that a worker tells at once */
-    HELD = 1 << 16 /* entries of a round */
+    IDS = 1 << 14, /* small ids that are added up at once, and others that a worker tells at once */
+    HELD = 1 << 14 /* entries of a round */
 };
 #endif
 enum {

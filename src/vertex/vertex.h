@@ -4,7 +4,8 @@
  *     edges.c      a graph: ids, both ends' degrees, loops and doubles
  *     census.c     which ids there are, and their numbers
  *     ingress.c    the part of a graph that a process has, read without the rest of it
- *     reader.c     a part's rows, out of the whole text
+ *     reader.c     a part's rows, out of the text
+ *     spread.c     what processes tell each other while they load a graph
  *     cut.c        which worker has which edge
  *     stream.c     cuts that take one edge after the other: oblivious, hdrf
  *     metis.c      METIS' cuts

@@ -357,7 +357,7 @@ static plait_status send_all(plait_comm *comm, void *user) {
     bool well = s.in_order;
     if (fails < 0) well = well && status == PLAIT_OK;
     if (fails >= 0 && fails < workers) well = well && status == (s.me == fails ? PLAIT_EFORMAT : PLAIT_EPEER);
-    if (fails == WORKERS) well = well && (!s.has_77 || status == PLAIT_EFORMAT); /* others may not hear of it any more */
+    if (fails == WORKERS) well = well && (!s.has_77 || status == PLAIT_EFORMAT); /* others need not hear of it */
     for (int32_t w = 0; fails < 0 && w < workers; w++) {
         int64_t wanted = 0;
         for (int64_t k = 0; k < SENT / (1 + w); k++) wanted += part_of(k, w, workers) == s.me;
