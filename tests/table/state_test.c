@@ -366,24 +366,15 @@ static plait_status refused_work(plait_job *pj, void *user) {
 
 static void test_what_has_no_cut_is_refused_by_name(void **state) {
     (void)state;
-    static const struct {
-        const char *topology, *consistency;
-    } pairs[] = {
-        { "gossip:ring", "bsp" },
-        { "allreduce", "local-sgd:2" },
-        { "local", "async" },
-    };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        plait_comm_opts comm_opts;
-        plait_job_opts  opts;
-        plait_error     err = { 0 };
-        plait_comm_opts_init(&comm_opts);
-        comm_opts.workers = 2;
-        plait_job_opts_init(&opts);
-        opts.topology = pairs[i].topology;
-        opts.consistency = pairs[i].consistency;
-        if (plait_run(&comm_opts, &opts, refused_work, NULL, &err) != PLAIT_OK) fail_msg("%s", err.text);
-    }
+    plait_comm_opts comm_opts;
+    plait_job_opts  opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&comm_opts);
+    comm_opts.workers = 2;
+    plait_job_opts_init(&opts);
+    opts.topology = "local"; /* its workers write without locks */
+    opts.consistency = "async";
+    if (plait_run(&comm_opts, &opts, refused_work, NULL, &err) != PLAIT_OK) fail_msg("%s", err.text);
 }
 
 static int small_pieces(void **state) {
