@@ -123,9 +123,9 @@ static void test_mirrors_meet_through_filters(void **state) {
         const char *filter;
         int64_t     quiet[2]; /* in rounds, and without */
     } filters[] = {
-        { "fp16", { 60, 60 } },      { "bf16", { 60, 60 } },        { "fixed16", { 60, 60 } },
-        { "fixed8", { 60, 60 } },    { "onebit", { 1500, 3000 } },    { "topk:0.2", { 150, 800 } },
-        { "randk:0.3", { 300, 1500 } }, { "topk:0.3,fixed8,zstd", { 150, 800 } }, { "key-cache,zstd", { 60, 60 } },
+        { "fp16", { 60, 400 } },     { "bf16", { 60, 400 } },       { "fixed16", { 60, 400 } },
+        { "fixed8", { 60, 400 } },   { "onebit", { 1500, 3000 } },    { "topk:0.2", { 150, 800 } },
+        { "randk:0.3", { 300, 1500 } }, { "topk:0.3,fixed8,zstd", { 150, 800 } }, { "key-cache,zstd", { 60, 400 } },
     };
     static const char *const pairs[][2] = { { "gossip:ring", "bsp" },         { "gossip:torus", "bsp" },
                                             { "gossip:exp", "bsp" },          { "gossip:ring", "local-sgd:2" },

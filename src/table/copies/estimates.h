@@ -10,8 +10,8 @@
  * rounds a worker adds what it knows of each neighbour that it hears, and takes off what each neighbour to whom it
  * speaks knows of it:
  *     x <- x + share / (k + 1) (sum of what it hears - sum of what it said),     k neighbours
- * Both sums are the same over all workers. Without rounds it sends away share / 2 of its weight, u of w, with
- * its estimate e, and keeps what is missing: x <- x + u / (w - u) (x - e), so that w x is what it was.
+ * Both sums are the same over all workers. Without rounds it sends part of its weight (u of w, at most share / 2)
+ * with its estimate e, and keeps what is missing: x <- x + u / (w - u) (x - e), so that w x is what it was.
  *
  * The *share* follows from how much the filters let through. A worker measures that when the table opens, alike on all:
  * it sends normally distributed numbers, and their cubes, again and again what is missing of them. The less gets

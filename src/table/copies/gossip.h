@@ -6,8 +6,8 @@
  * that round and waits for theirs; copies that come early, of a neighbour that is ahead, are kept. It mixes its own
  * copy and theirs with equal weights, in the order of workers, so a run repeats (D-PSGD).
  *
- * Without rounds (async) nobody waits: a worker sends its copy to one neighbour a clock, and half of its *weight* with
- * it; a copy that comes is added, weighted, to a box, which the worker mixes into its own copy at its next clock:
+ * Without rounds (async) nobody waits: a worker sends its copy to one neighbour a clock, and a part of its *weight*
+ * with it; a copy that comes is added, weighted, to a box, which the worker mixes into its own copy at its next clock:
  *     z <- (w z + sum of u y) / (w + sum of u),  w <- w + sum of u
  * Weights are 1 at first, and what is sent away is missing here, so their sum is always the number of workers, on their
  * way or not; the weighted average of all copies changes by updates alone, however late messages are. A worker that

@@ -7,8 +7,8 @@
  *                               where a table is additive)
  *     bsp, local-sgd:H          a round follows, in each clock or each H clocks: workers exchange copies with their
  *                               neighbours, and mix them
- *     async                     one neighbour, another in each clock, gets the copy and half its weight; the worker
- *                               mixes what has come (gossip.h)
+ *     async                     one neighbour, another in each clock, gets the copy and a part of its weight; the
+ *                               worker mixes what has come (gossip.h)
  *     with filters              messages carry differences to what neighbours know of the copy (estimates.h)
  *     at a barrier              a sum over all workers makes the average of all copies. The worker reads the average
  *                               until its next clock; its own copy stays as it was
@@ -29,6 +29,13 @@ enum { WHAT_BYTES = 128, MIX = 4096 /* values at a time */ };
 /* A worker of less weight has sent away much more weight than it has received. It waits until somebody sends it
  * some. */
 static const double LEAST_WEIGHT = 1.0 / 64;
+
+/* The part of its weight that a worker gives to one neighbour in a clock. With a half, as the papers have it, weights
+ * soon differ much, and a step of a light mirror is long (its updates move it by `workers` / weight). By adam the
+ * objective of a9a ends at 0.339 instead of 0.324, the train loss of the digits at 0.5 instead of 0.09 (four workers on
+ * threads). By adagrad, whose steps grow shorter, a half comes to within 1 % sooner: 227 ms instead of 312 ms (eight
+ * simulated hosts). */
+static const double GIVEN = 1.0 / 8;
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
@@ -406,11 +413,12 @@ static void keep_rest(plait_table *table, int32_t to, double gone) {
     pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)a->n);
 }
 
-/* Half of the weight goes; less through filters that let less through. */
+/* Less goes through filters that let less through. */
 static plait_status weighted_copy(plait_table *table, int64_t clock, int32_t to, pli_msg **copy_out,
                                   plait_error *err) {
     struct pli_averaged *a = table->state;
-    const double         gone = a->weight / 2 * (a->estimates != NULL ? a->estimates->share : 1);
+    const double         most = a->estimates != NULL ? a->estimates->share / 2 : 1;
+    const double         gone = a->weight * (most < GIVEN ? most : GIVEN);
     PLI_TRY(a->estimates == NULL ? plain_copy(table, sizeof gone, copy_out, err)
                                  : filtered_copy(table, clock, to, sizeof gone, copy_out, err));
     memcpy(pli_msg_body(*copy_out), &gone, sizeof gone);
