@@ -10,9 +10,10 @@
  * that suspects a rank itself will soon suspect others behind the same link. That another suspects a rank may only
  * mean that it noticed first; acting at once, one might leave out the wrong one of the two. */
 enum { AFTER_DEATH = 0, AFTER_OWN = 1, AFTER_OTHERS = 6, TURN = 2 };
+enum { ASK_AGAIN = 4 /* a rank that was started anew */ };
 enum { HOPELESS = 4 /* deadlines after which a rank stops though it hears a quorum: they do not agree */ };
 
-enum { SETS = 12 };
+enum { SETS = 12, LIVES = 5 };
 
 bool pli_membership_init(pli_membership *m, int32_t size, int32_t me, uint32_t incarnation, uint64_t retry_ns,
                          uint64_t deadline_ns, bool has_judge) {
@@ -21,7 +22,7 @@ bool pli_membership_init(pli_membership *m, int32_t size, int32_t me, uint32_t i
                            .tick_ns = PLI_NEVER, .ballot_ns = PLI_NEVER };
     uint64_t *sets = pli_calloc(SETS * (size_t)m->words, sizeof *sets);
     m->members = sets;
-    m->lives = pli_array((size_t)size, sizeof *m->lives);
+    m->lives = pli_calloc(LIVES * (size_t)size, sizeof *m->lives);
     m->complaints = pli_calloc((size_t)size, sizeof *m->complaints);
     m->serial = pli_calloc((size_t)size, sizeof *m->serial);
     m->seen = pli_calloc((size_t)size, sizeof *m->seen);
@@ -35,12 +36,17 @@ bool pli_membership_init(pli_membership *m, int32_t size, int32_t me, uint32_t i
                                &m->voters,  &m->dead,     &m->votes, &m->proposal,  &m->together,
                                &m->scratch };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) *own[i] = sets + i * (size_t)m->words;
+    uint32_t **const lives[] = { &m->lives, &m->returns, &m->value_lives, &m->left_lives, &m->proposal_lives };
+    for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) *lives[i] = m->lives + i * (size_t)size;
     for (int32_t r = 0; r < size; r++) {
         pli_ranks_add(m->members, r);
         m->lives[r] = 1;
         m->seen[r] = 1;
     }
-    if (incarnation != m->lives[me]) m->state = PLI_MEMBERSHIP_OUT; /* M4 */
+    if (incarnation == m->lives[me]) return true;
+    m->renewed = true;
+    m->state = has_judge ? PLI_MEMBERSHIP_OUT : PLI_MEMBERSHIP_WAITS; /* M4 */
+    m->tick_ns = 0;
     return true;
 }
 
@@ -61,8 +67,26 @@ int32_t pli_ranks_count(const uint64_t *set, int32_t words) {
     return n;
 }
 
-void pli_membership_adopt(pli_membership *m, uint64_t number, const uint64_t *members) {
+/* The rank is in its next life: what is known of the one before says nothing of it. */
+static void forget_life(pli_membership *m, int32_t r) {
+    pli_ranks_remove(m->attested, r);
+    pli_ranks_remove(m->left, r);
+    pli_ranks_remove(m->suspected, r);
+    pli_free(m->complaints[r]);
+    m->complaints[r] = NULL;
+    for (int32_t by = 0; by < m->size; by++)
+        if (m->complaints[by] != NULL) pli_ranks_remove(m->complaints[by], r);
+    m->serial[r] = m->seen[r] = 0;
+}
+
+void pli_membership_adopt(pli_membership *m, uint64_t number, const uint64_t *members, const uint32_t *lives) {
     m->view = number;
+    for (int32_t r = 0; r < m->size; r++) {
+        if (lives[r] != m->lives[r] && r != m->me) forget_life(m, r);
+        m->renewed = m->renewed || lives[r] != 1;
+        m->lives[r] = lives[r];
+        if (m->returns[r] <= m->lives[r]) m->returns[r] = 0;
+    }
     pli_set_copy(m, m->members, members);
     for (int32_t i = 0; i < m->words; i++) m->suspected[i] &= m->members[i];
     pli_membership_forget_votes(m);
@@ -71,9 +95,10 @@ void pli_membership_adopt(pli_membership *m, uint64_t number, const uint64_t *me
     if (!pli_is_member(m, m->me)) m->state = PLI_MEMBERSHIP_OUT;
 }
 
-void pli_membership_announce(pli_membership *m, uint64_t number, const uint64_t *members, pli_out *out) {
-    pli_set_copy(m, m->scratch, m->members);
-    pli_membership_adopt(m, number, members);
+void pli_membership_announce(pli_membership *m, uint64_t number, const uint64_t *members, const uint32_t *lives,
+                             pli_out *out) {
+    for (int32_t i = 0; i < m->words; i++) m->scratch[i] = m->members[i] | members[i];
+    pli_membership_adopt(m, number, members, lives);
     m->tells = m->state == PLI_MEMBERSHIP_GOES_ON;
     for (int32_t r = 0; m->tells && r < m->size; r++)
         if (pli_ranks_has(m->scratch, r) && !pli_ranks_has(m->attested, r) && !pli_ranks_has(m->left, r))
@@ -119,7 +144,7 @@ static bool complains(const pli_membership *m, int32_t r) {
     return false;
 }
 
-/* How long to wait before proposing, in retries; -1: no new view is needed. */
+/* How long to wait before proposing, in retries; -1: no new view is needed. Ranks that return are not counted. */
 static int32_t need(const pli_membership *m) {
     int32_t wait = -1;
     for (int32_t r = 0; r < m->size; r++) {
@@ -131,6 +156,12 @@ static int32_t need(const pli_membership *m) {
     return wait < 0 && (m->accepted > 0 || m->newest > m->view) ? AFTER_OTHERS : wait;
 }
 
+static bool some_return(const pli_membership *m) {
+    bool some = false;
+    for (int32_t r = 0; r < m->size; r++) some = some || pli_membership_returns(m, r);
+    return some;
+}
+
 /* This rank's place among those that may propose. */
 static int32_t place(pli_membership *m) {
     int32_t before = 0;
@@ -140,7 +171,11 @@ static int32_t place(pli_membership *m) {
 }
 
 static void refresh(pli_membership *m, uint64_t now_ns) {
-    const int32_t wait = m->state == PLI_MEMBERSHIP_GOES_ON ? need(m) : -1;
+    int32_t       wait = m->state == PLI_MEMBERSHIP_GOES_ON ? need(m) : -1;
+    const bool    presses = wait >= 0;
+    if (wait < 0 && m->state == PLI_MEMBERSHIP_GOES_ON && some_return(m)) wait = AFTER_OTHERS;
+    if (presses && !m->presses && m->unsettled) m->since_ns = now_ns; /* nobody stops because a rank returns */
+    m->presses = presses;
     if (wait < 0) {
         m->unsettled = m->asks = false;
         m->ballot_ns = PLI_NEVER;
@@ -214,6 +249,10 @@ static void tick(pli_membership *m, uint64_t now_ns, pli_out *out) {
     if (m->tells) tell_laggards(m, out);
     if (!m->unsettled) return;
     const uint64_t waited_ns = now_ns - m->since_ns;
+    if (!m->presses && waited_ns >= m->deadline_ns) {
+        memset(m->returns, 0, pli_lives_bytes(m)); /* they ask again */
+        return;
+    }
     if (waited_ns >= m->deadline_ns * HOPELESS ||
         (waited_ns >= m->deadline_ns && (m->newest > m->view || (!m->has_judge && !hears_quorum(m))))) {
         m->state = PLI_MEMBERSHIP_STOPPED; /* M5 */
@@ -224,8 +263,22 @@ static void tick(pli_membership *m, uint64_t now_ns, pli_out *out) {
     m->ticks++;
 }
 
+/* This rank was started anew: it asks all others whether a view may have it. */
+static void ask_to_return(pli_membership *m, uint64_t now_ns, pli_out *out) {
+    if (now_ns >= m->tick_ns) {
+        m->tick_ns = now_ns + ASK_AGAIN * m->retry_ns;
+        for (int32_t r = 0; r < m->size; r++)
+            pli_membership_send(m, r, PLI_MEMBERSHIP_RETURN, 0, 0, NULL, NULL, NULL, out);
+    }
+    pli_out_wake(out, m->tick_ns);
+}
+
 /* After each event: what is due is done, and the next wake-up asked for. */
 static void go_on(pli_membership *m, uint64_t now_ns, pli_out *out) {
+    if (m->state == PLI_MEMBERSHIP_WAITS) {
+        ask_to_return(m, now_ns, out);
+        return;
+    }
     refresh(m, now_ns);
     if (m->unsettled && now_ns >= m->ballot_ns) {
         propose(m, now_ns, out);
@@ -274,12 +327,15 @@ void pli_membership_hear(pli_membership *m, uint64_t now_ns, int32_t rank, uint3
     }
 }
 
+static void merge_one(pli_membership *m, int32_t r) {
+    if (pli_ranks_has(m->attested, r) || r == m->me) return;
+    pli_ranks_add(m->attested, r);
+    m->ballot_ns = PLI_NEVER;
+}
+
 static void merge_attested(pli_membership *m, const uint64_t *attested) {
     for (int32_t r = 0; r < m->size; r++)
-        if (pli_ranks_has(attested, r) && !pli_ranks_has(m->attested, r) && r != m->me) {
-            pli_ranks_add(m->attested, r);
-            m->ballot_ns = PLI_NEVER;
-        }
+        if (pli_ranks_has(attested, r)) merge_one(m, r);
 }
 
 static void take_state(pli_membership *m, int32_t src, const pli_membership_mail *mail, pli_out *out) {
@@ -296,7 +352,7 @@ static void take_state(pli_membership *m, int32_t src, const pli_membership_mail
 static bool catch_up(pli_membership *m, int32_t src, const pli_membership_mail *mail, bool answers, pli_out *out) {
     if (mail->head.view > m->seen[src]) m->seen[src] = mail->head.view;
     if (mail->head.view > m->view) {
-        pli_membership_adopt(m, mail->head.view, mail->members);
+        pli_membership_adopt(m, mail->head.view, mail->members, mail->lives);
         if (m->state == PLI_MEMBERSHIP_GOES_ON && answers) pli_membership_send_state(m, src, out);
     } else if (mail->head.view < m->view) {
         pli_membership_send_state(m, src, out);
@@ -305,13 +361,38 @@ static bool catch_up(pli_membership *m, int32_t src, const pli_membership_mail *
     return m->state == PLI_MEMBERSHIP_GOES_ON;
 }
 
+/* A rank that was started anew asks to return. */
+static void on_return(pli_membership *m, int32_t r, uint32_t incarnation, pli_out *out) {
+    if (m->has_judge) return;
+    m->renewed = true;
+    if (incarnation > m->lives[r] && incarnation > m->returns[r]) m->returns[r] = incarnation;
+    if (incarnation <= m->lives[r]) pli_membership_send_state(m, r, out); /* it is in, or has been */
+    else if (pli_is_present(m, r)) merge_one(m, r);
+}
+
+/* This rank was started anew: it looks for a view that has it. */
+static void take_waiting(pli_membership *m, const pli_membership_mail *mail) {
+    if (mail->head.view < m->view) return;
+    const bool is_in = pli_ranks_has(mail->members, m->me) && mail->lives[m->me] == m->incarnation;
+    pli_membership_adopt(m, mail->head.view, mail->members, mail->lives);
+    m->state = is_in ? PLI_MEMBERSHIP_GOES_ON
+               : mail->lives[m->me] < m->incarnation ? PLI_MEMBERSHIP_WAITS
+                                                     : PLI_MEMBERSHIP_OUT;
+    if (is_in) m->tick_ns = m->ballot_ns = PLI_NEVER;
+}
+
 void pli_membership_take(pli_membership *m, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
     const int32_t       src = msg->head.src;
+    const bool          waits = m->state == PLI_MEMBERSHIP_WAITS;
     pli_membership_mail mail;
-    if (m->state != PLI_MEMBERSHIP_GOES_ON || src < 0 || src >= m->size || src == m->me) return; /* M5 */
-    uint64_t *copy = pli_array(3 * (size_t)m->words, sizeof *copy);
+    if ((m->state != PLI_MEMBERSHIP_GOES_ON && !waits) || src < 0 || src >= m->size || src == m->me) return; /* M5 */
+    uint64_t *copy = pli_array(pli_mail_words(m), sizeof *copy);
     if (copy != NULL && pli_membership_read(m, pli_msg_body(msg), msg->head.body_bytes, copy, &mail)) {
-        if (msg->head.incarnation == m->lives[src] && /* M4; hear tells it */
+        if (msg->head.kind == PLI_MEMBERSHIP_RETURN) {
+            if (!waits) on_return(m, src, msg->head.incarnation, out);
+        } else if (waits) {
+            take_waiting(m, &mail);
+        } else if (msg->head.incarnation == m->lives[src] && /* M4; hear tells it */
             catch_up(m, src, &mail, msg->head.kind == PLI_MEMBERSHIP_STATE, out) && pli_is_member(m, src)) {
             if (msg->head.kind == PLI_MEMBERSHIP_STATE) take_state(m, src, &mail, out);
             if (msg->head.kind == PLI_MEMBERSHIP_STATE || msg->head.kind == PLI_MEMBERSHIP_PREPARE ||
@@ -325,27 +406,27 @@ void pli_membership_take(pli_membership *m, uint64_t now_ns, const pli_msg *msg,
 }
 
 void pli_membership_wake(pli_membership *m, uint64_t now_ns, pli_out *out) {
-    if (m->state == PLI_MEMBERSHIP_GOES_ON) go_on(m, now_ns, out);
+    if (m->state == PLI_MEMBERSHIP_GOES_ON || m->state == PLI_MEMBERSHIP_WAITS) go_on(m, now_ns, out);
 }
 
 void pli_membership_judged(pli_membership *m, uint64_t now_ns, uint64_t number, const uint64_t *members, pli_out *out) {
     if (m->state != PLI_MEMBERSHIP_GOES_ON || number <= m->view) return;
-    pli_membership_announce(m, number, members, out);
+    pli_membership_announce(m, number, members, m->lives, out);
     go_on(m, now_ns, out);
 }
 
 pli_msg *pli_membership_leave(pli_membership *m) {
     m->state = PLI_MEMBERSHIP_LEFT; /* M5 */
-    return pli_membership_msg(m, PLI_MEMBERSHIP_STATE, m->promised, m->accepted, NULL, m->value);
+    return pli_membership_msg(m, PLI_MEMBERSHIP_STATE, m->promised, m->accepted, NULL, m->value, m->value_lives);
 }
 
 void pli_membership_take_leave(pli_membership *m, uint64_t now_ns, int32_t rank, const void *word, size_t bytes,
                                pli_out *out) {
     pli_membership_mail mail;
     if (m->state != PLI_MEMBERSHIP_GOES_ON || rank == m->me || pli_ranks_has(m->left, rank)) return;
-    uint64_t *copy = pli_array(3 * (size_t)m->words, sizeof *copy);
+    uint64_t *copy = pli_array(pli_mail_words(m), sizeof *copy);
     if (copy != NULL && pli_membership_read(m, word, bytes, copy, &mail)) {
-        if (mail.head.view > m->view) pli_membership_adopt(m, mail.head.view, mail.members);
+        if (mail.head.view > m->view) pli_membership_adopt(m, mail.head.view, mail.members, mail.lives);
         pli_membership_note_leaver(m, &mail);
         pli_ranks_add(m->left, rank);
         m->ballot = 0; /* whoever left is a voter of it no more: a new one */

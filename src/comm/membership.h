@@ -25,7 +25,8 @@
  *   M1  A voter that has promised a ballot accepts no lower one.
  *   M2  A ballot proposes what the quorum that promised, or a leaver, has accepted at the highest ballot, if any has.
  *   M3  A voter accepts no view without itself; so the ranks of a new view hold a quorum of the view before.
- *   M4  Votes count by incarnation: a rank that was started anew has forgotten its promises, and is no voter.
+ *   M4  Votes count by incarnation: a rank that was started anew has forgotten its promises, and is no voter before a
+ *       view has this life of it.
  *   M5  A rank that has stopped, or has been left out of a view, votes no more.
  *
  * A suspicion is withdrawn when the rank is heard again before it was proposed to leave it out. Word of that may be
@@ -33,6 +34,11 @@
  * is left out all the same, and told so when it is heard. A rank that reaches no quorum until the deadline *stops*: it
  * is on a side without the right to go on. What it has done by then was not acknowledged, since the others had not
  * confirmed it.
+ *
+ * A rank that was started anew is another *life* of it, with a higher incarnation. It asks to return (RETURN) until a
+ * view has it: it is proposed as the others are, but has no vote before. That it asks proves that its life before is
+ * over. The ranks of a view forget what they knew of a former life. A new life has promised nothing, and need not have:
+ * a vote on view n + 1 counts of the lives that view n has, and no view has had this one before.
  *
  * Where a transport has an outside judge (a store of leases), the judge decides in place of the quorum: the first side
  * that asks for view n gets it. pli_judge_ops says how a driver asks.
@@ -58,6 +64,7 @@ enum {
     PLI_MEMBERSHIP_ACCEPT,     /* ballot; first: attested, second: the view proposed        */
     PLI_MEMBERSHIP_ACCEPTED,   /* ballot                                                    */
     PLI_MEMBERSHIP_REFUSED,    /* ballot: the one that was promised                         */
+    PLI_MEMBERSHIP_RETURN,     /* from a rank that was started anew: it asks to be in the next view */
     PLI_MEMBERSHIP_KINDS
 };
 
@@ -65,7 +72,8 @@ typedef enum pli_membership_state {
     PLI_MEMBERSHIP_GOES_ON,
     PLI_MEMBERSHIP_OUT,     /* a view has been decided that lacks this rank */
     PLI_MEMBERSHIP_STOPPED, /* no quorum was reached: this side has no right to go on */
-    PLI_MEMBERSHIP_LEFT
+    PLI_MEMBERSHIP_LEFT,
+    PLI_MEMBERSHIP_WAITS    /* it was started anew, and no view has it yet */
 } pli_membership_state;
 
 /* Sets of ranks: bit r % 64 of word r / 64. */
@@ -81,7 +89,10 @@ typedef struct pli_membership {
     pli_membership_state state;
     uint64_t  view;                   /* its number */
     uint64_t *members;                /* the sets are [words] each; those who left stay members */
-    uint32_t *lives;                  /* [size] incarnations that the view has                */
+    uint32_t *lives;                  /* [size] incarnations that the view has, or a view before had last */
+    uint32_t *returns;                /* [size] that ask to return; 0: none                   */
+    bool      renewed;                /* it has met an incarnation other than the first, and says them in messages */
+    bool      presses;                /* a new view is needed, and not only because ranks return */
     uint64_t *attested, *left;        /* known for certain                                    */
     uint64_t *suspected;              /* by this rank                                         */
     uint64_t **complaints;            /* [size] whom the others suspect; NULL: nobody         */
@@ -91,13 +102,16 @@ typedef struct pli_membership {
     uint64_t  newest;                 /* the newest view that any rank has been heard to be in, ... */
     int32_t   newest_rank;            /* ... and which */
     uint64_t  promised, accepted;     /* as a voter on view + 1: ballots, 0 none; and ... */
-    uint64_t *value;                  /* ... what was accepted */
+    uint64_t *value;                  /* ... what was accepted, with its incarnations */
+    uint32_t *value_lives;
     uint64_t  left_promised, left_accepted, *left_value; /* the highest of those that have left */
+    uint32_t *left_lives;
     uint64_t  ballot, highest;        /* the ballot under way, 0: none; the highest seen */
     bool      accepting;              /* it is in its second phase */
     uint64_t *voters, *dead;          /* as the ballot began: members that had not left; attested dead */
     uint64_t *votes;                  /* of this phase */
     uint64_t  best, *proposal;        /* the highest ballot accepted among the promises; what is proposed */
+    uint32_t *proposal_lives;
     uint64_t *together, *scratch;     /* scratch; together: the ranks that would be the next view */
     int32_t  *degree;                 /* scratch [size] */
     bool      unsettled, tells;       /* a new view is needed; this rank tells the others of the last one */
@@ -116,14 +130,16 @@ typedef struct pli_judge_ops {
     void (*leave)(void *judge);
 } pli_judge_ops;
 
-/** View 1 has all ranks, in their first incarnation; incarnation is this rank's own. retry_ns: between attempts;
+/** View 1 has all ranks, in their first incarnation; incarnation is this rank's own, and no two lives of a rank have the
+ *  same. A rank whose incarnation is not 1 waits to return; without a judge it may. retry_ns: between attempts;
  *  deadline_ns: how long a rank without a quorum waits before it stops. false: no memory. */
 bool pli_membership_init(pli_membership *m, int32_t size, int32_t me, uint32_t incarnation, uint64_t retry_ns,
                          uint64_t deadline_ns, bool has_judge);
 void pli_membership_destroy(pli_membership *m);
 
 /* Events. Each answers in out: messages, and when to wake it. Afterwards the driver looks at state, view and members:
- * a rank that is in members no more has died. */
+ * a rank that is in members no more has died, one whose incarnation in lives is another one has returned. What is
+ * attested is the death of the life that the view has. */
 void pli_membership_attest(pli_membership *m, uint64_t now_ns, int32_t rank, pli_out *out);
 void pli_membership_suspect(pli_membership *m, uint64_t now_ns, int32_t rank, pli_out *out);
 /** Something has come from the rank: head.incarnation and head.epoch, the number of its view, stand in every message.

@@ -24,33 +24,41 @@ void pli_membership_note_leaver(pli_membership *m, const pli_membership_mail *ma
     if (mail->head.ballot > m->left_promised) m->left_promised = mail->head.ballot;
     if (mail->head.accepted <= m->left_accepted) return;
     m->left_accepted = mail->head.accepted;
-    pli_set_copy(m, m->left_value, mail->second);
+    pli_choice_copy(m, m->left_value, m->left_lives, mail->second, mail->second_lives);
 }
 
-static void send_all(const pli_membership *m, uint16_t kind, const uint64_t *second, pli_out *out) {
+static void send_all(const pli_membership *m, uint16_t kind, const uint64_t *second, const uint32_t *lives,
+                     pli_out *out) {
     for (int32_t r = 0; r < m->size; r++)
-        if (pli_is_present(m, r)) pli_membership_send(m, r, kind, m->ballot, 0, m->attested, second, out);
+        if (pli_is_present(m, r)) pli_membership_send(m, r, kind, m->ballot, 0, m->attested, second, lives, out);
 }
 
 static void count(pli_membership *m, pli_out *out);
 
+/* The ranks that hear each other, those that have left, and those that return. */
+static void propose_together(pli_membership *m) {
+    pli_membership_gather(m);
+    pli_choice_copy(m, m->proposal, m->proposal_lives, m->together, m->lives);
+    for (int32_t r = 0; r < m->size; r++) {
+        if (pli_is_member(m, r) && pli_ranks_has(m->left, r)) pli_ranks_add(m->proposal, r);
+        if (!pli_membership_returns(m, r)) continue;
+        pli_ranks_add(m->proposal, r);
+        m->proposal_lives[r] = m->returns[r];
+    }
+}
+
 static void begin_second_phase(pli_membership *m, pli_out *out) {
     if (m->left_accepted > m->best) { /* M2 */
         m->best = m->left_accepted;
-        pli_set_copy(m, m->proposal, m->left_value);
+        pli_choice_copy(m, m->proposal, m->proposal_lives, m->left_value, m->left_lives);
     }
-    if (m->best == 0) {
-        pli_membership_gather(m);
-        pli_set_copy(m, m->proposal, m->together);
-        for (int32_t r = 0; r < m->size; r++)
-            if (pli_is_member(m, r) && pli_ranks_has(m->left, r)) pli_ranks_add(m->proposal, r);
-    }
+    if (m->best == 0) propose_together(m);
     m->accepting = true;
     pli_set_clear(m, m->votes);
-    send_all(m, PLI_MEMBERSHIP_ACCEPT, m->proposal, out);
+    send_all(m, PLI_MEMBERSHIP_ACCEPT, m->proposal, m->proposal_lives, out);
     if (m->promised <= m->ballot && pli_ranks_has(m->proposal, m->me)) {
         m->promised = m->accepted = m->ballot;
-        pli_set_copy(m, m->value, m->proposal);
+        pli_choice_copy(m, m->value, m->value_lives, m->proposal, m->proposal_lives);
         pli_ranks_add(m->votes, m->me);
     }
     count(m, out);
@@ -58,7 +66,7 @@ static void begin_second_phase(pli_membership *m, pli_out *out) {
 
 static void count(pli_membership *m, pli_out *out) {
     if (!pli_membership_is_quorum(m, m->votes, m->voters, m->dead)) return;
-    if (m->accepting) pli_membership_announce(m, m->view + 1, m->proposal, out);
+    if (m->accepting) pli_membership_announce(m, m->view + 1, m->proposal, m->proposal_lives, out);
     else begin_second_phase(m, out);
 }
 
@@ -73,39 +81,39 @@ void pli_membership_begin(pli_membership *m, pli_out *out) {
     for (int32_t i = 0; i < m->words; i++) m->voters[i] = m->members[i] & ~m->left[i];
     m->promised = m->ballot;
     m->best = m->accepted;
-    if (m->best > 0) pli_set_copy(m, m->proposal, m->value);
+    if (m->best > 0) pli_choice_copy(m, m->proposal, m->proposal_lives, m->value, m->value_lives);
     pli_ranks_add(m->votes, m->me);
-    send_all(m, PLI_MEMBERSHIP_PREPARE, NULL, out);
+    send_all(m, PLI_MEMBERSHIP_PREPARE, NULL, NULL, out);
     count(m, out);
 }
 
 static void on_prepare(pli_membership *m, int32_t src, uint64_t ballot, pli_out *out) {
     if (ballot < m->promised) { /* the promise was to a higher one */
-        pli_membership_send(m, src, PLI_MEMBERSHIP_REFUSED, m->promised, 0, NULL, NULL, out);
+        pli_membership_send(m, src, PLI_MEMBERSHIP_REFUSED, m->promised, 0, NULL, NULL, NULL, out);
         return;
     }
     m->promised = ballot;
     pli_membership_send(m, src, PLI_MEMBERSHIP_PROMISE, ballot, m->accepted, NULL, m->accepted > 0 ? m->value : NULL,
-                        out);
+                        m->value_lives, out);
 }
 
 static void on_accept(pli_membership *m, int32_t src, const pli_membership_mail *mail, pli_out *out) {
     const uint64_t ballot = mail->head.ballot;
     if (ballot < m->promised) { /* M1 */
-        pli_membership_send(m, src, PLI_MEMBERSHIP_REFUSED, m->promised, 0, NULL, NULL, out);
+        pli_membership_send(m, src, PLI_MEMBERSHIP_REFUSED, m->promised, 0, NULL, NULL, NULL, out);
         return;
     }
-    if (!pli_ranks_has(mail->second, m->me)) return; /* M3 */
+    if (!pli_ranks_has(mail->second, m->me) || mail->second_lives[m->me] != m->incarnation) return; /* M3 */
     m->promised = m->accepted = ballot;
-    pli_set_copy(m, m->value, mail->second);
-    pli_membership_send(m, src, PLI_MEMBERSHIP_ACCEPTED, ballot, 0, NULL, NULL, out);
+    pli_choice_copy(m, m->value, m->value_lives, mail->second, mail->second_lives);
+    pli_membership_send(m, src, PLI_MEMBERSHIP_ACCEPTED, ballot, 0, NULL, NULL, NULL, out);
 }
 
 static void on_promise(pli_membership *m, int32_t src, const pli_membership_mail *mail, pli_out *out) {
     if (mail->head.ballot != m->ballot || m->ballot == 0 || m->accepting) return;
     if (mail->head.accepted > m->best) { /* M2 */
         m->best = mail->head.accepted;
-        pli_set_copy(m, m->proposal, mail->second);
+        pli_choice_copy(m, m->proposal, m->proposal_lives, mail->second, mail->second_lives);
     }
     pli_ranks_add(m->votes, src);
     count(m, out);

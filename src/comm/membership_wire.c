@@ -3,12 +3,13 @@
 #include "comm/membership_impl.h"
 
 pli_msg *pli_membership_msg(const pli_membership *m, uint16_t kind, uint64_t ballot, uint64_t accepted,
-                            const uint64_t *first, const uint64_t *second) {
+                            const uint64_t *first, const uint64_t *second, const uint32_t *second_lives) {
     const pli_membership_head head = {
         .view = m->view, .serial = m->states, .ballot = ballot, .accepted = accepted, .words = (uint64_t)m->words
     };
     const uint64_t *const sets[] = { m->members, first, second };
-    pli_msg              *msg = pli_msg_new(sizeof head + 3 * pli_set_bytes(m));
+    const size_t          lives = m->renewed ? 2 * pli_lives_bytes(m) : 0;
+    pli_msg              *msg = pli_msg_new(sizeof head + 3 * pli_set_bytes(m) + lives);
     if (msg == NULL) return NULL;
     unsigned char *at = pli_msg_body(msg);
     memcpy(at, &head, sizeof head);
@@ -16,6 +17,10 @@ pli_msg *pli_membership_msg(const pli_membership *m, uint16_t kind, uint64_t bal
     for (size_t i = 0; i < 3; i++, at += pli_set_bytes(m)) {
         if (sets[i] != NULL) memcpy(at, sets[i], pli_set_bytes(m));
         else memset(at, 0, pli_set_bytes(m));
+    }
+    if (lives > 0) {
+        memcpy(at, m->lives, pli_lives_bytes(m));
+        memcpy(at + pli_lives_bytes(m), second_lives != NULL ? second_lives : m->lives, pli_lives_bytes(m));
     }
     msg->head.kind = kind;
     msg->head.src = m->me;
@@ -25,8 +30,8 @@ pli_msg *pli_membership_msg(const pli_membership *m, uint16_t kind, uint64_t bal
 }
 
 void pli_membership_send(const pli_membership *m, int32_t to, uint16_t kind, uint64_t ballot, uint64_t accepted,
-                         const uint64_t *first, const uint64_t *second, pli_out *out) {
-    pli_msg *msg = to == m->me ? NULL : pli_membership_msg(m, kind, ballot, accepted, first, second);
+                         const uint64_t *first, const uint64_t *second, const uint32_t *second_lives, pli_out *out) {
+    pli_msg *msg = to == m->me ? NULL : pli_membership_msg(m, kind, ballot, accepted, first, second, second_lives);
     if (msg == NULL) return; /* without memory it is as lost on the way, and will be tried again */
     msg->head.dst = to;
     pli_out_send(out, msg);
@@ -34,7 +39,7 @@ void pli_membership_send(const pli_membership *m, int32_t to, uint16_t kind, uin
 
 void pli_membership_send_state(pli_membership *m, int32_t to, pli_out *out) {
     m->states++;
-    pli_membership_send(m, to, PLI_MEMBERSHIP_STATE, 0, m->serial[to], m->attested, m->suspected, out);
+    pli_membership_send(m, to, PLI_MEMBERSHIP_STATE, 0, m->serial[to], m->attested, m->suspected, NULL, out);
 }
 
 /* Has the set no rank beyond the last? */
@@ -45,10 +50,16 @@ static bool is_within(const pli_membership *m, const uint64_t *set) {
 
 bool pli_membership_read(const pli_membership *m, const void *body, size_t bytes, uint64_t *copy,
                          pli_membership_mail *mail) {
-    const size_t sets = 3 * pli_set_bytes(m);
-    if (body == NULL || bytes != sizeof mail->head + sets) return false;
+    const size_t sets = 3 * pli_set_bytes(m), both = 2 * pli_lives_bytes(m);
+    uint32_t    *lives = (uint32_t *)(copy + 3 * (size_t)m->words);
+    if (body == NULL || (bytes != sizeof mail->head + sets && bytes != sizeof mail->head + sets + both)) return false;
     memcpy(&mail->head, body, sizeof mail->head);
     memcpy(copy, (const unsigned char *)body + sizeof mail->head, sets);
+    if (bytes > sizeof mail->head + sets) memcpy(lives, (const unsigned char *)body + sizeof mail->head + sets, both);
+    else
+        for (int32_t i = 0; i < 2 * m->size; i++) lives[i] = 1;
+    mail->lives = lives;
+    mail->second_lives = lives + m->size;
     mail->members = copy;
     mail->first = copy + m->words;
     mail->second = copy + 2 * (size_t)m->words;

@@ -10,6 +10,11 @@
  *   V3  Whatever was acknowledged to anybody, every rank that goes on in the end has confirmed.
  *   V4  If all that happens is one split for good, a majority goes on, and so does everybody after a short cut.
  *   V5  A rank that goes on hears all ranks of its view that have not left.
+ *   V6  A rank that dies and returns is a voter again: if nothing else happens than that another is cut off then, both of
+ *       three that are left go on.
+ *
+ * Of the ranks that are started anew, some do not know that they were, and act as if they had the first life's votes;
+ * the others ask to return, and may die and return again.
  *
  * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n of them, PLAIT_TRACE=1 shows
  * the end of each. */
@@ -50,12 +55,13 @@ typedef struct event {
     pli_msg *msg;
 } event;
 
-typedef enum what { DIES, IS_ATTESTED, FREEZES, LEAVES, RETURNS } what;
+typedef enum what { DIES, IS_ATTESTED, FREEZES, LEAVES, RETURNS, RETURNS_CONFUSED } what;
 
 typedef struct node {
     pli_membership m;
     bool           alive, left, ends;
-    uint32_t       incarnation;
+    bool           confused; /* it was started anew, and does not know it */
+    uint32_t       incarnation, knows[RANKS]; /* knows: the lives that its view has */
     uint64_t       frozen_until_ns, wake_ns, heard_ns[RANKS], beat_ns;
     int32_t        clock;                                /* the one it asks for */
     uint64_t       confirmed_by;                         /* bits of ranks */
@@ -75,17 +81,19 @@ typedef struct world {
     int32_t    slow;
     double     lost, doubled;
     bool       split, brief, judged;   /* V4; judged: an outside judge decides */
+    bool       back;                   /* V6 */
     bool       hot;                    /* ballots meet: messages take longer than ranks wait */
     bool       judge_hears[RANKS];
     int32_t    side[RANKS];
     uint64_t   view[VIEWS_MAX];        /* V1: its members; 0: not seen yet */
+    uint32_t   lives[VIEWS_MAX][RANKS];
     uint64_t   judgement[VIEWS_MAX];
     bool       acknowledged[RANKS][CLOCKS_MAX];
 } world;
 
 /* What happened over all schedules: a test whose machines never meet a case would prove nothing. */
 static struct {
-    int64_t views, went_on, stopped, out, left, acknowledged, judged;
+    int64_t views, went_on, stopped, out, left, acknowledged, judged, returned;
 } seen;
 
 __attribute__((format(printf, 2, 3), noreturn)) static void refute(const world *w, const char *format, ...) {
@@ -180,11 +188,21 @@ static bool is_up(const world *w, int32_t r) {
     return n->alive && !n->left && n->m.state == PLI_MEMBERSHIP_GOES_ON;
 }
 
+/* Has a view this life of the rank, as far as the rank knows? */
+static bool is_in(const world *w, int32_t r) { return is_up(w, r) && !w->node[r].confused; }
+
 static void note_view(world *w, int32_t r) { /* V1 */
     const pli_membership *m = &w->node[r].m;
     if (m->view >= VIEWS_MAX) refute(w, "rank %d is in view %llu", r, (unsigned long long)m->view);
     if (w->view[m->view] == 0) seen.views++;
-    if (w->view[m->view] == 0) w->view[m->view] = m->members[0];
+    if (w->view[m->view] == 0) {
+        w->view[m->view] = m->members[0];
+        memcpy(w->lives[m->view], m->lives, (size_t)w->size * sizeof *m->lives);
+    }
+    for (int32_t o = 0; o < w->size; o++)
+        if (pli_ranks_has(m->members, o) && w->lives[m->view][o] != m->lives[o])
+            refute(w, "view %llu has life %u of rank %d, and at rank %d %u", (unsigned long long)m->view,
+                   w->lives[m->view][o], o, r, m->lives[o]);
     if (w->view[m->view] != m->members[0])
         refute(w, "view %llu has ranks %llx, and at rank %d %llx", (unsigned long long)m->view,
                (unsigned long long)w->view[m->view], r, (unsigned long long)m->members[0]);
@@ -211,9 +229,21 @@ static void end_if_lost(world *w, int32_t r) {
     n->m.state == PLI_MEMBERSHIP_STOPPED ? seen.stopped++ : seen.out++;
 }
 
+/* A rank that has just returned is listened to from now on. */
+static void note_lives(world *w, int32_t r) {
+    node *n = &w->node[r];
+    for (int32_t o = 0; o < w->size; o++) {
+        if (n->knows[o] == n->m.lives[o]) continue;
+        n->knows[o] = n->m.lives[o];
+        n->heard_ns[o] = w->now_ns;
+        seen.returned += o == r;
+    }
+}
+
 /* Takes what the machine says. */
 static void settle(world *w, int32_t r, pli_out *out) {
     node *n = &w->node[r];
+    note_lives(w, r);
     for (pli_msg *msg = out->first, *next; msg != NULL; msg = next) {
         next = msg->next;
         msg->next = NULL;
@@ -228,7 +258,7 @@ static void settle(world *w, int32_t r, pli_out *out) {
         judge_ops.propose(w, n->m.view + 1, n->m.proposal, n->m.words);
         n->m.asks = false;
     }
-    if (n->incarnation == 1) note_view(w, r);
+    if (n->incarnation == 1 || is_in(w, r)) note_view(w, r);
     end_if_lost(w, r);
     try_to_acknowledge(w, r);
 }
@@ -272,8 +302,9 @@ static void turn(world *w, int32_t r) {
     settle(w, r, &out);
 }
 
-static void start(world *w, int32_t r, uint32_t incarnation) {
+static void start(world *w, int32_t r, uint32_t incarnation, bool confused) {
     node *n = &w->node[r];
+    n->confused = confused;
     n->alive = true;
     n->ends = false;
     n->incarnation = incarnation;
@@ -282,9 +313,10 @@ static void start(world *w, int32_t r, uint32_t incarnation) {
     n->has[r][0] = true;
     n->beat_ns = w->now_ns + below(w, BEAT);
     for (int32_t o = 0; o < w->size; o++) n->heard_ns[o] = w->now_ns;
-    /* One that was started anew is not told here that it was: it votes as if it still had the first life's votes. */
-    assert_true(pli_membership_init(&n->m, w->size, r, 1, w->retry_ns, w->deadline_ns, w->judged));
-    n->m.incarnation = incarnation;
+    for (int32_t o = 0; o < w->size; o++) n->knows[o] = 1;
+    assert_true(pli_membership_init(&n->m, w->size, r, confused ? 1 : incarnation, w->retry_ns, w->deadline_ns,
+                                    w->judged));
+    n->m.incarnation = incarnation; /* one that is confused votes as if it still had the first life's votes */
     add(w, (event){ .at_ns = n->beat_ns, .kind = A_TURN, .from = r, .to = r, .incarnation = incarnation });
 }
 
@@ -304,7 +336,7 @@ static void happen(world *w, const event *e) {
     switch ((what)e->what) {
     case DIES: n->alive = false; break; /* of a rank that was started anew: its second death */
     case IS_ATTESTED:
-        if (is_up(w, e->to) && w->node[e->from].incarnation == 1 && !w->node[e->from].alive) {
+        if (is_up(w, e->to) && w->node[e->from].incarnation == 1 && !w->node[e->from].alive && n->m.lives[e->from] == 1) {
             pli_out out;
             pli_out_init(&out);
             pli_membership_attest(&n->m, w->now_ns, e->from, &out);
@@ -314,9 +346,10 @@ static void happen(world *w, const event *e) {
     case FREEZES: n->frozen_until_ns = w->now_ns + below(w, 12000 * MS); break;
     case LEAVES: leave(w, e->to); break;
     case RETURNS:
+    case RETURNS_CONFUSED:
         if (n->alive || n->left) break;
         pli_membership_destroy(&n->m);
-        start(w, e->to, 2);
+        start(w, e->to, n->incarnation + 1, e->what == RETURNS_CONFUSED);
         break;
     }
 }
@@ -343,7 +376,7 @@ static void hear(world *w, const event *e) {
         settle(w, e->to, &out);
     }
     if (!known_life && e->kind != A_WORD) return;
-    if (e->kind == A_WORD && is_up(w, e->to)) {
+    if (e->kind == A_WORD && (is_up(w, e->to) || n->m.state == PLI_MEMBERSHIP_WAITS)) {
         pli_out out;
         pli_out_init(&out);
         pli_membership_take(&n->m, w->now_ns, e->msg, &out);
@@ -361,7 +394,7 @@ static void hear(world *w, const event *e) {
         pli_membership_take_leave(&n->m, w->now_ns, e->from, pli_msg_body(e->msg), e->msg->head.body_bytes, &out);
         settle(w, e->to, &out);
     }
-    const bool known = is_up(w, e->to) && pli_ranks_has(n->m.members, e->from) && n->incarnation == 1;
+    const bool known = is_in(w, e->to) && pli_ranks_has(n->m.members, e->from);
     if (e->kind == A_CLOCK && known) {
         n->has[e->from][e->what] = true;
         send(w, (event){ .kind = A_CONFIRM, .from = e->to, .to = e->from, .what = e->what });
@@ -415,6 +448,18 @@ static void draw_split(world *w, int32_t number) {
 
 static uint64_t some_time(world *w) { return w->hot ? (1000 + below(w, 6000)) * MS : (3000 + below(w, 30000)) * MS; }
 
+/* It returns, perhaps before anybody has noticed, and may die again, and return again. */
+static void draw_return(world *w, int32_t r, uint64_t died_ns) {
+    uint64_t at_ns = died_ns;
+    do {
+        at_ns += 1 + below(w, 9000 * MS);
+        plan(w, at_ns, RETURNS, r, r);
+        if (one_in(w, 2)) return;
+        at_ns += 1 + below(w, 9000 * MS);
+        plan(w, at_ns, DIES, r, r);
+    } while (one_in(w, 2));
+}
+
 static void draw_death(world *w, int32_t r) {
     const uint64_t at_ns = some_time(w);
     const bool     all = one_in(w, 2);
@@ -422,7 +467,8 @@ static void draw_death(world *w, int32_t r) {
     plan(w, at_ns, DIES, r, r);
     for (int32_t o = 0; o < w->size; o++) /* who hears that the process is gone, and when, differs */
         if (o != r && (all || one_in(w, 3))) plan(w, at_ns + 1 + below(w, late_ms * MS), IS_ATTESTED, r, o);
-    if (one_in(w, 5)) plan(w, at_ns + 7000 * MS + below(w, 8000 * MS), RETURNS, r, r);
+    if (one_in(w, 5)) plan(w, at_ns + 7000 * MS + below(w, 8000 * MS), RETURNS_CONFUSED, r, r);
+    else if (one_in(w, 2)) draw_return(w, r, at_ns);
 }
 
 static void draw_happenings(world *w) {
@@ -477,6 +523,20 @@ static void draw_hot(world *w) {
     }
 }
 
+/* One of three dies and returns; then another is cut off. */
+static void draw_back(world *w) {
+    const int32_t  returns = (int32_t)below(w, 3), cut_off = (returns + 1 + (int32_t)below(w, 2)) % 3;
+    const uint64_t at_ns = some_time(w), back_ns = at_ns + 1 + below(w, 9000 * MS);
+    w->size = 3;
+    w->back = true;
+    plan(w, at_ns, DIES, returns, returns);
+    for (int32_t o = 0; o < 3; o++)
+        if (o != returns) plan(w, at_ns + 1 + below(w, 100 * MS), IS_ATTESTED, returns, o);
+    plan(w, back_ns, RETURNS, returns, returns);
+    w->side[cut_off] = 1;
+    split(w, back_ns + 20000 * MS, NEVER);
+}
+
 static void draw(world *w, int64_t number) {
     w->patience_ns = PATIENCE;
     w->retry_ns = PATIENCE / 20;
@@ -485,11 +545,12 @@ static void draw(world *w, int64_t number) {
     w->slow = -1;
     if (number < FOUR + FIVE) draw_split(w, (int32_t)number);
     else if (number % 16 == 0) draw_brief(w);
+    else if (number % 16 == 8) draw_back(w);
     else if (number % 2 == 1) draw_hot(w);
     else draw_happenings(w);
     for (int32_t r = 0; r < w->size; r++) {
         w->judge_hears[r] = w->judged && !one_in(w, 3);
-        start(w, r, 1);
+        start(w, r, 1, false);
     }
 }
 
@@ -510,11 +571,11 @@ static void check_acknowledged(const world *w, int32_t r) { /* V3 */
                 refute(w, "clock %d of rank %d was acknowledged, and rank %d, which goes on, has not got it", c, of, r);
 }
 
-static void check_split(const world *w) { /* V4 */
+static void check_split(const world *w) { /* V4, V6 */
     for (int32_t r = 0; r < w->size; r++) {
         int32_t with = 0;
         for (int32_t o = 0; o < w->size; o++) with += w->side[o] == w->side[r];
-        if (is_up(w, r) != (w->brief || 2 * with > w->size))
+        if (is_in(w, r) != (w->brief || 2 * with > w->size))
             refute(w, "rank %d is on a side of %d of %d, and %s", r, with, w->size, is_up(w, r) ? "goes on" : "stops");
     }
 }
@@ -535,13 +596,13 @@ static void show(const world *w) {
 static void check(const world *w) {
     show(w);
     for (int32_t a = 0; a < w->size; a++) {
-        if (!is_up(w, a) || w->node[a].incarnation > 1) continue;
+        if (!is_in(w, a)) continue;
         seen.went_on++;
-        check_acknowledged(w, a);
+        if (w->node[a].incarnation == 1) check_acknowledged(w, a); /* who has returned is empty */
         for (int32_t b = 0; b < w->size; b++)
-            if (is_up(w, b) && w->node[b].incarnation == 1) check_pair(w, a, b);
+            if (is_in(w, b)) check_pair(w, a, b);
     }
-    if (w->split || w->brief) check_split(w);
+    if (w->split || w->brief || w->back) check_split(w);
 }
 
 static void run(int64_t number) {
@@ -574,10 +635,12 @@ static void test_schedules(void **state) {
     }
     for (int64_t i = 0; i < n; i++) run(i);
     print_message("%lld schedules, %lld views, %lld clocks acknowledged; ranks: %lld went on, %lld stopped, %lld out, "
-                  "%lld left; %lld by a judge\n",
+                  "%lld left, %lld returned; %lld by a judge\n",
                   (long long)n, (long long)seen.views, (long long)seen.acknowledged, (long long)seen.went_on,
-                  (long long)seen.stopped, (long long)seen.out, (long long)seen.left, (long long)seen.judged);
-    assert_true(n < 500 || (seen.went_on > 0 && seen.stopped > 0 && seen.out > 0 && seen.left > 0 && seen.judged > 0));
+                  (long long)seen.stopped, (long long)seen.out, (long long)seen.left, (long long)seen.returned,
+                  (long long)seen.judged);
+    assert_true(n < 500 || (seen.went_on > 0 && seen.stopped > 0 && seen.out > 0 && seen.left > 0 && seen.judged > 0 &&
+                         seen.returned > 0));
 }
 
 int main(void) {
