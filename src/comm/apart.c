@@ -2,8 +2,14 @@
  * log of members and a membership machine of its own (views.h), as if it were a process. Ranks learn how others have
  * ended from here, as soon as they hear them: what the transport knows for certain is told, not found out.
  *
+ * A rank that has died may be started anew. Then it is a voter and nothing else: its machine asks to return to the view,
+ * and its vote counts from then on; the job's machines know it as dead (membership.h; Paris, "Voting with witnesses",
+ * ICDCS 1986, on voters that hold nothing).
+ *
  * All of this runs on one thread of the system, whose actors take turns; a turn may end wherever a log's machines are
  * told. So what is told is noted before. */
+#include <string.h>
+
 #include "comm/views.h"
 #include "comm/world.h"
 
@@ -17,6 +23,7 @@ typedef struct ending {
 struct pli_apart {
     ending *of;    /* [size] */
     bool   *knows; /* [size, size] has the first learned of the second's end? */
+    bool   *anew;  /* [size] it has died, and was started anew */
 };
 
 bool pli_apart_open(pli_world *world) {
@@ -25,7 +32,8 @@ bool pli_apart_open(pli_world *world) {
     if (apart == NULL) return false;
     apart->of = pli_calloc(size, sizeof *apart->of);
     apart->knows = pli_calloc(size * size, sizeof *apart->knows);
-    return apart->of != NULL && apart->knows != NULL;
+    apart->anew = pli_calloc(size, sizeof *apart->anew);
+    return apart->of != NULL && apart->knows != NULL && apart->anew != NULL;
 }
 
 void pli_apart_close(pli_world *world) {
@@ -35,12 +43,18 @@ void pli_apart_close(pli_world *world) {
     for (int32_t r = 0; apart->of != NULL && r < world->size; r++) pli_msg_free(&apart->of[r].word);
     pli_free(apart->of);
     pli_free(apart->knows);
+    pli_free(apart->anew);
     pli_free(apart);
 }
 
 /* Does the rank do nothing any more? */
 static bool is_over(const pli_world *world, int32_t rank) {
     return world->apart->of[rank].is || atomic_load(&world->local[rank].killed);
+}
+
+/* Has it a machine that decides? */
+static bool decides(const pli_world *world, int32_t rank) {
+    return !is_over(world, rank) || (world->apart->anew[rank] && pli_views_votes(&world->members[rank]));
 }
 
 static void add(pli_members *members, int32_t rank, const ending *end) {
@@ -59,7 +73,7 @@ void pli_world_learn(pli_world *world) {
     const int32_t     size = world->size;
     const bool        together = !atomic_load(&world->survives); /* the first news ends all */
     for (int32_t o = 0; o < size; o++)
-        for (int32_t r = 0; r < size && !is_over(world, o); r++) {
+        for (int32_t r = 0; r < size && decides(world, o); r++) {
             bool *knows = &apart->knows[(size_t)o * (size_t)size + (size_t)r];
             if (*knows || !apart->of[r].is || (!together && !world->ops->hears(world->transport, o, r))) continue;
             *knows = true;
@@ -85,9 +99,21 @@ void pli_apart_stop(pli_members *members, const plait_error *why) {
     pli_comm_ring(comm);
 }
 
+void pli_world_revive(pli_world *world, int32_t rank) {
+    struct pli_apart *apart = world->apart;
+    const size_t      size = (size_t)world->size;
+    if (apart->anew[rank] || !atomic_load(&world->survives)) return;
+    apart->anew[rank] = pli_views_revive(&world->members[rank], 2);
+    memset(apart->knows + (size_t)rank * size, 0, size * sizeof *apart->knows);
+    for (size_t o = 0; o < size; o++) apart->knows[o * size + (size_t)rank] = true; /* that it asks says it */
+    pli_log(world->log, PLAIT_LOG_INFO, rank, "comm", "rank %d was started anew, and asks to vote again", rank);
+}
+
+bool pli_world_decides(const pli_world *world, int32_t rank) { return decides(world, rank); }
+
 void pli_world_silent(pli_world *world, int32_t observer, int32_t rank) {
     plait_error why;
-    if (is_over(world, observer)) return;
+    if (!decides(world, observer)) return;
     pli_fail(&why, PLAIT_EPEER, "rank %d has not been heard for %.3g s: it is frozen, or its link is cut", rank,
              (double)world->place.cut_off_ns * 1e-9);
     why.rank = rank;
@@ -95,17 +121,18 @@ void pli_world_silent(pli_world *world, int32_t observer, int32_t rank) {
 }
 
 void pli_world_heard(pli_world *world, int32_t observer, int32_t rank) {
-    if (!is_over(world, observer) && !is_over(world, rank))
-        pli_views_hear(&world->members[observer], rank, atomic_load(&world->members[rank].view));
+    if (!decides(world, observer) || !decides(world, rank)) return;
+    const bool anew = world->apart->anew[rank]; /* its log is its former life's, and so is the view there */
+    pli_views_hear(&world->members[observer], rank, anew ? 1 : atomic_load(&world->members[rank].view));
 }
 
 void pli_world_vote(pli_world *world, pli_msg *msg) {
-    if (!is_over(world, msg->head.dst)) pli_views_take(&world->members[msg->head.dst], msg);
+    if (!is_over(world, msg->head.dst) || world->apart->anew[msg->head.dst]) pli_views_take(&world->members[msg->head.dst], msg);
     pli_msg_free(&msg);
 }
 
 bool pli_world_turn(pli_world *world, int32_t rank, uint64_t now_ns) {
-    if (is_over(world, rank)) return false;
+    if (is_over(world, rank) && !world->apart->anew[rank]) return false;
     (void)pli_views_turn(&world->members[rank], now_ns);
     return !pli_views_rest(&world->members[rank]);
 }

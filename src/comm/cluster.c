@@ -36,6 +36,24 @@ plait_status pli_cluster_default(int32_t ranks, pli_cluster *cluster_out, plait_
     return PLAIT_OK;
 }
 
+/* Is each rank that the event revives dead by then, and does it neither die nor return again? */
+static plait_status check_revival(const pli_cluster *c, const pli_mishap *m, int32_t ranks, plait_error *err) {
+    const int32_t last = m->last < 0 ? ranks - 1 : m->last;
+    for (int32_t r = m->first; r <= last; r++) {
+        const char *why = pli_script_death(c, r) > m->from ? "lives at" : NULL;
+        for (int64_t i = 0; why == NULL && i < c->mishaps; i++) {
+            const pli_mishap *other = &c->mishap[i];
+            const bool        names = other->last < 0 || (r >= other->first && r <= other->last);
+            if (names && other->kind == PLI_KILL && other->from > m->from) why = "dies again after";
+            if (names && other->kind == PLI_REVIVE && other != m) why = "is revived twice, once at";
+        }
+        if (why != NULL)
+            return pli_fail(err, PLAIT_EINVAL, "%.100s:%d: revive: rank %d %s %.9g s", c->path, m->line, r, why,
+                            m->from);
+    }
+    return PLAIT_OK;
+}
+
 plait_status pli_cluster_check(const pli_cluster *c, int32_t ranks, plait_error *err) {
     const char *path = c->path != NULL ? c->path : "the cluster";
     int64_t     cores = 0;
@@ -51,6 +69,7 @@ plait_status pli_cluster_check(const pli_cluster *c, int32_t ranks, plait_error 
         if (last >= ranks)
             return pli_fail(err, PLAIT_EINVAL, "%s:%d: there is no rank %d, the job has %d (workers, then servers)",
                             path, m->line, last, ranks);
+        if (m->kind == PLI_REVIVE) PLI_TRY(check_revival(c, m, ranks, err));
     }
     return PLAIT_OK;
 }

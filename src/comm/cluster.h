@@ -65,7 +65,8 @@ typedef enum pli_mishap_kind {
     PLI_FREEZE,   /* ranks do nothing, from .. until */
     PLI_PARTITION, /* ranks of different sides do not hear each other, from .. until */
     PLI_COMES,    /* ranks are to join a job with slots, from `from` on */
-    PLI_GOES      /* ranks are to leave it */
+    PLI_GOES,     /* ranks are to leave it */
+    PLI_REVIVE    /* ranks that have died are started anew at `from`, and vote again */
 } pli_mishap_kind;
 
 /* The sides of a partition: side[rank] for the ranks that are named; all others are on side 0. */
@@ -114,7 +115,8 @@ plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes,
 /** May the text stand for a host's key, such as bandwidth or latency? The option has the same name as the key.
  *  Errors: EINVAL with what was expected. */
 plait_status pli_cluster_check_host(const char *key, const char *text, plait_error *err);
-/** Do the hosts hold all ranks, and do the ranks that events name exist? Errors: EINVAL. */
+/** Do the hosts hold all ranks, do the ranks that events name exist, and is who is revived dead by then, once, and for
+ *  the rest of the run? Errors: EINVAL. */
 plait_status pli_cluster_check(const pli_cluster *cluster, int32_t ranks, plait_error *err);
 void         pli_cluster_free(pli_cluster *cluster);
 
@@ -142,6 +144,10 @@ double pli_script_finish(const pli_cluster *cluster, uint64_t seed, int32_t rank
                          double seconds);
 /** When the rank dies; INFINITY: never. */
 double pli_script_death(const pli_cluster *cluster, int32_t rank);
+/** When a rank that dies is started anew; INFINITY: never. */
+double pli_script_revival(const pli_cluster *cluster, int32_t rank);
+/** When, after now, a rank is started anew next; INFINITY: never. */
+double pli_script_next_revival(const pli_cluster *cluster, double now);
 /** When a rank that is frozen at now moves again; now if it is not frozen. */
 double pli_script_thaw(const pli_cluster *cluster, int32_t rank, double now);
 /** When the rank freezes next, at or after now; INFINITY: never. */

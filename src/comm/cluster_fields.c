@@ -123,6 +123,7 @@ const pli_event_form pli_event_forms[PLI_EVENT_FORMS] = {
     { "messages", PLI_MESSAGES, FIELDS(message_fields) }, { "kill", PLI_KILL, FIELDS(kill_fields) },
     { "freeze", PLI_FREEZE, FIELDS(freeze_fields) }, { "partition", PLI_PARTITION, FIELDS(partition_fields) },
     { "join", PLI_COMES, FIELDS(turn_fields) },    { "leave", PLI_GOES, FIELDS(turn_fields) },
+    { "revive", PLI_REVIVE, FIELDS(turn_fields) },
 };
 
 /* --- values ------------------------------------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ typedef struct pli_event_form {
     pli_mishap_kind kind;
     pli_fields      fields;
 } pli_event_form;
-enum { PLI_EVENT_FORMS = 10 };
+enum { PLI_EVENT_FORMS = 11 };
 extern const pli_event_form pli_event_forms[PLI_EVENT_FORMS];
 
 enum { PLI_FIELD_WANTED = 144 };

@@ -83,6 +83,24 @@ double pli_script_death(const pli_cluster *c, int32_t rank) {
     return at;
 }
 
+double pli_script_revival(const pli_cluster *c, int32_t rank) {
+    double at = INFINITY;
+    for (int64_t i = 0; i < c->mishaps; i++) {
+        const pli_mishap *m = &c->mishap[i];
+        if (m->kind == PLI_REVIVE && is_of(m, rank) && m->from < at) at = m->from;
+    }
+    return at;
+}
+
+double pli_script_next_revival(const pli_cluster *c, double now) {
+    double next = INFINITY;
+    for (int64_t i = 0; i < c->mishaps; i++) {
+        const pli_mishap *m = &c->mishap[i];
+        if (m->kind == PLI_REVIVE && m->from > now && m->from < next) next = m->from;
+    }
+    return next;
+}
+
 double pli_script_thaw(const pli_cluster *c, int32_t rank, double now) {
     for (int64_t i = 0; i < c->mishaps; i++) {
         const pli_mishap *m = &c->mishap[i];

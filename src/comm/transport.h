@@ -134,6 +134,10 @@ uint64_t pli_world_beat(pli_world *world, uint64_t now_ns);
  *  hears have ended. silent: observer has not heard rank for cut_off_ns. heard: it hears it. vote: a message (taken)
  *  of the machines of membership has come. turn: due work of the rank's machine; false: it needs no further turn. */
 void pli_world_learn(pli_world *world);
+/** revive: a rank that has died was started anew: it votes again, once the others have it in a view, and does nothing
+ *  else. decides: has the rank a machine of membership that takes part? */
+void pli_world_revive(pli_world *world, int32_t rank);
+bool pli_world_decides(const pli_world *world, int32_t rank);
 void pli_world_silent(pli_world *world, int32_t observer, int32_t rank);
 void pli_world_heard(pli_world *world, int32_t observer, int32_t rank);
 void pli_world_vote(pli_world *world, pli_msg *msg);

@@ -198,6 +198,32 @@ void pli_views_left(pli_members *members, const pli_msg *msg) {
     finish(members, v, &out);
 }
 
+bool pli_views_revive(pli_members *members, uint32_t incarnation) {
+    pli_out    out;
+    pli_views *v = begin(members, &out);
+    if (v == NULL) return true;
+    const uint64_t retry_ns = v->m.retry_ns, deadline_ns = v->m.deadline_ns;
+    for (int32_t r = 0; r < members->world->size; r++) {
+        pli_free(v->heard[r]);
+        v->heard[r] = NULL;
+    }
+    pli_membership_destroy(&v->m);
+    v->ended = false;
+    const bool made = pli_membership_init(&v->m, members->world->size, members->me, incarnation, retry_ns, deadline_ns,
+                                          false);
+    pthread_mutex_unlock(&v->lock);
+    return made;
+}
+
+bool pli_views_votes(pli_members *members) {
+    pli_out    out;
+    pli_views *v = begin(members, &out);
+    if (v == NULL) return false;
+    const bool votes = v->m.state == PLI_MEMBERSHIP_GOES_ON;
+    pthread_mutex_unlock(&v->lock);
+    return votes;
+}
+
 uint64_t pli_views_turn(pli_members *members, uint64_t now_ns) {
     pli_out    out;
     pli_views *v = begin(members, &out);
@@ -212,7 +238,8 @@ bool pli_views_rest(pli_members *members) {
     pli_out    out;
     pli_views *v = begin(members, &out);
     if (v == NULL) return true;
-    const bool rests = v->m.state != PLI_MEMBERSHIP_GOES_ON || (!v->m.unsettled && !v->m.tells);
+    const bool rests = v->m.state == PLI_MEMBERSHIP_GOES_ON ? !v->m.unsettled && !v->m.tells
+                                                            : v->m.state != PLI_MEMBERSHIP_WAITS;
     pthread_mutex_unlock(&v->lock);
     return rests;
 }

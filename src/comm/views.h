@@ -32,6 +32,10 @@ void pli_views_take(pli_members *members, const pli_msg *msg); /* of the machine
  *  NULL: none. */
 pli_msg *pli_views_leave(pli_members *members);
 void     pli_views_left(pli_members *members, const pli_msg *msg);
+/** The rank of this log has died and was started anew, in this incarnation: its machine asks to return, and votes then;
+ *  nothing else of it lives. false: no memory. votes: is it in a view again? */
+bool pli_views_revive(pli_members *members, uint32_t incarnation);
+bool pli_views_votes(pli_members *members);
 /** Due work. Returns when it wants another turn. */
 uint64_t pli_views_turn(pli_members *members, uint64_t now_ns);
 /** Does its machine need no turn before the next event? */

@@ -145,8 +145,9 @@ static void send(world *w, event e) {
     const bool sure = e.kind == A_LAST_WORD, cut = is_cut(w, e.from, e.to);
     const uint64_t until_ns = w->cut_until_ns[e.from][e.to];
     const bool     calm = w->now_ns > w->last_ns + 2000 * MS;
+    const bool     quiet = w->now_ns > w->last_ns + QUIET - 40000 * MS; /* with some patience, lost beats are a cut */
     const bool     lost = (cut && (until_ns == NEVER || (!sure && w->seed % 2 == 0))) ||
-                      (!sure && pli_random_f64(&w->random) < w->lost);
+                      (!sure && !quiet && pli_random_f64(&w->random) < w->lost);
     e.incarnation = w->node[e.from].incarnation;
     e.view = w->node[e.from].m.view;
     for (int copy = 0; !lost && copy < (pli_random_f64(&w->random) < w->doubled ? 2 : 1); copy++) {

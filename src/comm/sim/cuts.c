@@ -23,10 +23,22 @@ struct sim_cuts {
     bool     *silent; /* [size, size] the first was told that it does not hear the second */
 };
 
+/* Where nobody votes, who is revived cannot. */
+static plait_status check_votes(const pli_transport *sim, double patience, plait_error *err) {
+    const pli_cluster *c = &sim->cluster;
+    for (int64_t i = 0; i < c->mishaps; i++)
+        if (c->mishap[i].kind == PLI_REVIVE)
+            return pli_fail(err, PLAIT_EINVAL,
+                            "%.100s:%d: revive is refused: who is revived votes again, but nobody votes in this file, "
+                            "which cuts no link and parts no ranks for longer than the patience of %.9g s",
+                            c->path, c->mishap[i].line, patience);
+    return PLAIT_OK;
+}
+
 plait_status pli_sim_open_cuts(pli_transport *sim, uint64_t heartbeat_ns, pli_place *place, plait_error *err) {
     double patience = sim->cluster.cost.patience;
     if (patience == 0) patience = heartbeat_ns == UINT64_MAX ? (double)INFINITY : (double)heartbeat_ns * 1e-9;
-    if (sim->size < 2 || pli_script_longest_cut(&sim->cluster) <= patience) return PLAIT_OK;
+    if (sim->size < 2 || pli_script_longest_cut(&sim->cluster) <= patience) return check_votes(sim, patience, err);
     struct sim_cuts *cuts = sim->cuts = pli_calloc(1, sizeof *cuts);
     if (cuts != NULL) cuts->silent = pli_calloc((size_t)sim->size * (size_t)sim->size, sizeof *cuts->silent);
     if (cuts == NULL || cuts->silent == NULL)
@@ -96,7 +108,7 @@ static void listen(pli_transport *sim, int32_t observer) {
         if (r == observer || sim->over) continue;
         if (isinf(since)) {
             *silent = false;
-            if (!sim->rank[r].dead && !is_frozen(sim, r, now)) pli_world_heard(sim->world, observer, r);
+            if (!is_frozen(sim, r, now)) pli_world_heard(sim->world, observer, r);
         } else if (!*silent && now >= since + cuts->patience) {
             *silent = true;
             pli_world_silent(sim->world, observer, r);
@@ -111,6 +123,7 @@ static double next_turn(const pli_transport *sim, bool unsettled) {
     const struct sim_cuts *cuts = sim->cuts;
     const double           now = pli_sim_clock();
     double                 next = pli_script_next_cut(&sim->cluster, cuts->patience, now);
+    next = least(next, pli_script_next_revival(&sim->cluster, now));
     if (unsettled || cuts->votes > 0) next = least(next, now + cuts->patience / TURNS);
     for (int64_t i = 0; i < cuts->votes; i++)
         if ((double)cuts->vote[i].due_ns * 1e-9 > now) next = least(next, (double)cuts->vote[i].due_ns * 1e-9);
@@ -124,8 +137,10 @@ void pli_sim_run_cuts(sim_actor *me) {
         deliver(sim);
         pli_world_learn(sim->world);
         for (int32_t r = 0; r < sim->size && !sim->over; r++) {
-            if (sim->rank[r].dead || is_frozen(sim, r, pli_sim_clock())) continue;
-            listen(sim, r);
+            if (is_frozen(sim, r, pli_sim_clock())) continue;
+            if (sim->rank[r].dead && pli_script_revival(&sim->cluster, r) <= pli_sim_clock())
+                pli_world_revive(sim->world, r);
+            if (pli_world_decides(sim->world, r)) listen(sim, r);
             unsettled = pli_world_turn(sim->world, r, pli_sim_now(sim)) || unsettled;
         }
         me->owed = 0; /* nobody computes this */
