@@ -1,5 +1,5 @@
 /* Whole jobs in virtual time, in which all goes wrong together: ranks die, workers join and leave as the cluster's file
- * has it, ranks are parted into two to four sides, which heal or do not, and messages are late, lost and doubled: some
+ * has it, dead ranks are started anew and vote again, ranks are parted into two to four sides, which heal or do not, and messages are late, lost and doubled: some
  * of a dead rank's come when a view without it has been decided, and must not count. Jobs with slots
  * (table/copies/roster.h) run under bsp with two or three replicas of each shard; others, with a fixed number of
  * workers, under ssp, async and allreduce as well. Every split of four servers is there, with the workers apart or on
@@ -56,7 +56,7 @@ typedef struct plan {
     uint64_t    seed;
     const char *topology, *consistency;
     bool        bsp, sums, lossy; /* sums: tables are mirrors, which all workers sum */
-    int32_t     workers, servers, slots, replicas, kills, turns;
+    int32_t     workers, servers, slots, replicas, kills, turns, revives;
     bool        killed[RANKS_MAX];
     bool        stays[WORKERS_MAX]; /* it is in from the first to the last clock, unless it dies */
     int32_t     sides, side[RANKS_MAX];
@@ -114,6 +114,10 @@ static void say_deaths(plan *p, pli_random *r, uint64_t dies_ns[RANKS_MAX]) {
         p->killed[victim] = true;
         dies_ns[victim] = between(r, 6 * MS, 60 * MS);
         say(p, "  - kill: {ranks: %d, at: %llu ns}\n", victim, (unsigned long long)dies_ns[victim]);
+        if (pli_random_below(r, 2) > 0) continue;
+        say(p, "  - revive: {ranks: %d, at: %llu ns}\n", victim,
+            (unsigned long long)(dies_ns[victim] + pli_random_below(r, 30 * MS)));
+        p->revives++;
     }
 }
 
@@ -169,7 +173,7 @@ static void say_cluster(plan *p, pli_random *r) {
         say(p, "  - messages: {delay: %s, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n",
             pli_random_below(r, 2) == 0 ? "1 ms" : "9 ms"); /* longer than until a death is noticed */
     /* A long cut long after the job, so that a short one meets a membership machine for each rank as well. */
-    if (p->heals == BEFORE) say(p, "  - partition: {sides: [[0]], from: 3000 s}\n");
+    if (p->heals == BEFORE || p->revives > 0) say(p, "  - partition: {sides: [[0]], from: 3000 s}\n");
 }
 
 static const struct {
@@ -512,6 +516,35 @@ static void test_every_split_of_four_servers(void **unused) {
     assert_true(shown->some - before.some >= 8 && shown->nobody - before.nobody >= 8);
 }
 
+/* Of three ranks one dies, and votes again; then another is cut off. Who is left has a replica of every shard and, with
+ * the vote of the one that returned, a majority. Without it, it has half of the view, and stops. */
+static void test_who_returns_votes(void **unused) {
+    (void)unused;
+    for (int32_t back = 0; back < 2; back++)
+        for (int32_t dead = 1; dead < 3; dead++) {
+            pli_random r;
+            plan       p;
+            plan_init((uint64_t)(1 + back), &p, &r);
+            set_policy(&p, 0);
+            p.workers = 3;
+            p.kills = 1;
+            p.killed[dead] = true;
+            p.sides = 2;
+            p.side[3 - dead] = 1;
+            p.heals = NEVER;
+            p.from_ns = 24 * MS;
+            p.until_ns = UINT64_MAX;
+            say(&p, "version: 1\nhosts: [{count: 3}]\ncost: {clock: 2 ms, notice: 2 ms, patience: 20 ms}\nevents:\n"
+                    "  - kill: {ranks: %d, at: 6 ms}\n  - partition: {sides: [[0, %d], [%d]], from: 24 ms}\n",
+                dead, dead, 3 - dead);
+            if (back > 0) say(&p, "  - revive: {ranks: %d, at: 9 ms}\n", dead);
+            assert_true(run_apart(&p));
+            if (shown->well[0] != (back > 0) || shown->well[3 - dead])
+                fail_msg("rank %d dies, and %s: rank 0 %s, rank %d %s", dead, back > 0 ? "returns" : "does not return",
+                         shown->well[0] ? "goes on" : "stops", 3 - dead, shown->well[3 - dead] ? "goes on" : "stops");
+        }
+}
+
 static void test_drawn_jobs(void **unused) {
     (void)unused;
     const char *seed = getenv("PLAIT_SEED"), *many = getenv("PLAIT_SCHEDULES");
@@ -534,6 +567,7 @@ static void test_drawn_jobs(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split_of_four_servers),
+        cmocka_unit_test(test_who_returns_votes),
         cmocka_unit_test(test_drawn_jobs),
     };
     void       *module, *entry; /* loaded once here, not by each process */
