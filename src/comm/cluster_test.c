@@ -243,6 +243,40 @@ static void partitions_have_sides(void **state) {
     pli_cluster_free(&c);
 }
 
+/* Who is revived has died, and lives to the end. */
+static void the_dead_are_revived(void **state) {
+    (void)state;
+    static const struct {
+        const char *events, *says;
+    } bad[] = {
+        { "revive: {ranks: 1, at: 2 s}", "c.yaml:4: revive: rank 1 lives at 2 s" },
+        { "revive: {ranks: 1, at: 2 s}\n  - kill: {ranks: 1, at: 3 s}", "c.yaml:4: revive: rank 1 lives at 2 s" },
+        { "revive: {ranks: 1-2, at: 2 s}\n  - kill: {ranks: 1, at: 1 s}", "c.yaml:4: revive: rank 2 lives at 2 s" },
+        { "revive: {ranks: 1, at: 2 s}\n  - kill: {ranks: 1, at: 1 s}\n  - kill: {ranks: all, at: 3 s}",
+          "c.yaml:4: revive: rank 1 dies again after 2 s" },
+        { "kill: {ranks: 1, at: 1 s}\n  - revive: {ranks: 1, at: 2 s}\n  - revive: {ranks: 0-1, at: 3 s}",
+          "c.yaml:5: revive: rank 1 is revived twice, once at 2 s" },
+        { "revive: {ranks: 5, at: 2 s}", "c.yaml:4: there is no rank 5" },
+    };
+    plait_error err = { 0 };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[240];
+        (void)snprintf(text, sizeof text, "version: 1\nhosts: [{count: 3}]\nevents:\n  - %s\n", bad[i].events);
+        pli_cluster c = read_good(text);
+        assert_int_equal(pli_cluster_check(&c, 3, &err), PLAIT_EINVAL);
+        if (strstr(err.text, bad[i].says) == NULL) fail_msg("'%s', not '%s'", err.text, bad[i].says);
+        pli_cluster_free(&c);
+    }
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 3}]\nevents:\n  - kill: {ranks: 1-2, at: 1 s}\n"
+                              "  - revive: {ranks: 2, at: 3 s}\n");
+    assert_int_equal(pli_cluster_check(&c, 3, &err), PLAIT_OK);
+    NEAR(pli_script_revival(&c, 2), 3);
+    assert_true(isinf(pli_script_revival(&c, 1)));
+    NEAR(pli_script_next_revival(&c, 0), 3);
+    assert_true(isinf(pli_script_next_revival(&c, 3)));
+    pli_cluster_free(&c);
+}
+
 static void workers_come_and_go(void **state) {
     (void)state;
     pli_cluster c = read_good("version: 1\nhosts: [{count: 5}]\nevents:\n"
@@ -270,7 +304,7 @@ static void workers_come_and_go(void **state) {
           4, 2 },
         { "leave: {ranks: 0, at: 1 s}", "without rank 0 only 0 workers would be in", 2, 1 },
         { "join: {ranks: 4, at: 1 s}", "c.yaml:4: join: rank 4 only serves; workers are ranks 0 to 3", 4, 2 },
-        { "join: {ranks: 3, at: 1 s}\n  - kill: {ranks: 3, at: 1 s}", "c.yaml:4: join: rank 3 is dead at 1 s", 4, 2 },
+        { "join: {ranks: 3, at: 1 s}\n  - kill: {ranks: 3, at: 1 s}", "c.yaml:4: join: rank 3 is dead, or only votes, at 1 s", 4, 2 },
         { "join: {ranks: 3, at: 1 s}", "c.yaml:4: join is refused: this job has a fixed number of workers", 4, 0 },
         { "leave: {ranks: 1, at: 1 s}", "leave is refused: this job has a fixed number of workers; nearest is", 2, 0 },
     };
@@ -294,7 +328,7 @@ int main(void) {
         cmocka_unit_test(bursts_are_drawn),
         cmocka_unit_test(jitter_is_lognormal),
         cmocka_unit_test(messages_meet_their_fate), cmocka_unit_test(partitions_have_sides),
-        cmocka_unit_test(workers_come_and_go),
+        cmocka_unit_test(the_dead_are_revived), cmocka_unit_test(workers_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

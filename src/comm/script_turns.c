@@ -56,7 +56,7 @@ static plait_status refuse(const roster *r, const pli_mishap *m, int32_t worker,
 
 static plait_status turn(roster *r, const pli_mishap *m, int32_t worker) {
     const bool comes = m->kind == PLI_COMES;
-    if (pli_script_death(r->cluster, worker) <= m->from) return refuse(r, m, worker, "is dead");
+    if (pli_script_death(r->cluster, worker) <= m->from) return refuse(r, m, worker, "is dead, or only votes,");
     if (comes == (r->in[worker] != 0)) return refuse(r, m, worker, comes ? "is in" : "is away");
     r->in[worker] = comes;
     r->n_in += comes ? 1 : -1;
