@@ -2,9 +2,9 @@
  * log of members and a membership machine of its own (views.h), as if it were a process. Ranks learn how others have
  * ended from here, as soon as they hear them: what the transport knows for certain is told, not found out.
  *
- * A rank that has died may be started anew. Then it is a voter and nothing else: its machine asks to return to the view,
- * and its vote counts from then on; the job's machines know it as dead (membership.h; Paris, "Voting with witnesses",
- * ICDCS 1986, on voters that hold nothing).
+ * A rank that has died may be started anew. Then it is a voter and nothing else: its machine asks to return to the
+ * view, and its vote counts from then on; the job's machines know it as dead (membership.h; Paris, "Voting with
+ * witnesses", ICDCS 1986, on voters that hold nothing).
  *
  * All of this runs on one thread of the system, whose actors take turns; a turn may end wherever a log's machines are
  * told. So what is told is noted before. */
@@ -127,7 +127,8 @@ void pli_world_heard(pli_world *world, int32_t observer, int32_t rank) {
 }
 
 void pli_world_vote(pli_world *world, pli_msg *msg) {
-    if (!is_over(world, msg->head.dst) || world->apart->anew[msg->head.dst]) pli_views_take(&world->members[msg->head.dst], msg);
+    const int32_t dst = msg->head.dst;
+    if (!is_over(world, dst) || world->apart->anew[dst]) pli_views_take(&world->members[dst], msg);
     pli_msg_free(&msg);
 }
 

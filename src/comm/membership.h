@@ -130,8 +130,8 @@ typedef struct pli_judge_ops {
     void (*leave)(void *judge);
 } pli_judge_ops;
 
-/** View 1 has all ranks, in their first incarnation; incarnation is this rank's own, and no two lives of a rank have the
- *  same. A rank whose incarnation is not 1 waits to return; without a judge it may. retry_ns: between attempts;
+/** View 1 has all ranks, in their first incarnation; incarnation is this rank's own, and no two lives of a rank have
+ *  the same. A rank whose incarnation is not 1 waits to return; without a judge it may. retry_ns: between attempts;
  *  deadline_ns: how long a rank without a quorum waits before it stops. false: no memory. */
 bool pli_membership_init(pli_membership *m, int32_t size, int32_t me, uint32_t incarnation, uint64_t retry_ns,
                          uint64_t deadline_ns, bool has_judge);

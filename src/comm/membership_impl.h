@@ -6,8 +6,9 @@
 
 #include "comm/membership.h"
 
-/* The fixed part of a message's body; three sets of `words` words follow: the sender's view, first and second. Then, from
- * a sender that has met an incarnation other than the first, uint32_t [size] those of its view, [size] of second. */
+/* The fixed part of a message's body; three sets of `words` words follow: the sender's view, first and second. Then,
+ * from a sender that has met an incarnation other than the first, uint32_t [size] those of its view, [size] of
+ * second. */
 typedef struct pli_membership_head {
     uint64_t view, serial, ballot, accepted;
     uint64_t words;

@@ -10,8 +10,8 @@
  *   V3  Whatever was acknowledged to anybody, every rank that goes on in the end has confirmed.
  *   V4  If all that happens is one split for good, a majority goes on, and so does everybody after a short cut.
  *   V5  A rank that goes on hears all ranks of its view that have not left.
- *   V6  A rank that dies and returns is a voter again: if nothing else happens than that another is cut off then, both of
- *       three that are left go on.
+ *   V6  A rank that dies and returns is a voter again: if nothing else happens than that another is cut off then, both
+ *       of three that are left go on.
  *
  * Of the ranks that are started anew, some do not know that they were, and act as if they had the first life's votes;
  * the others ask to return, and may die and return again.
@@ -337,7 +337,8 @@ static void happen(world *w, const event *e) {
     switch ((what)e->what) {
     case DIES: n->alive = false; break; /* of a rank that was started anew: its second death */
     case IS_ATTESTED:
-        if (is_up(w, e->to) && w->node[e->from].incarnation == 1 && !w->node[e->from].alive && n->m.lives[e->from] == 1) {
+        if (is_up(w, e->to) && w->node[e->from].incarnation == 1 && !w->node[e->from].alive &&
+            n->m.lives[e->from] == 1) {
             pli_out out;
             pli_out_init(&out);
             pli_membership_attest(&n->m, w->now_ns, e->from, &out);
