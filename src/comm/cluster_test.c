@@ -304,8 +304,8 @@ static void workers_come_and_go(void **state) {
           4, 2 },
         { "leave: {ranks: 0, at: 1 s}", "without rank 0 only 0 workers would be in", 2, 1 },
         { "join: {ranks: 4, at: 1 s}", "c.yaml:4: join: rank 4 only serves; workers are ranks 0 to 3", 4, 2 },
-        { "join: {ranks: 3, at: 1 s}\n  - kill: {ranks: 3, at: 1 s}", "c.yaml:4: join: rank 3 is dead, or only votes, at 1 s",
-          4, 2 },
+        { "join: {ranks: 3, at: 1 s}\n  - kill: {ranks: 3, at: 1 s}",
+          "c.yaml:4: join: rank 3 is dead, or only votes, at 1 s", 4, 2 },
         { "join: {ranks: 3, at: 1 s}", "c.yaml:4: join is refused: this job has a fixed number of workers", 4, 0 },
         { "leave: {ranks: 1, at: 1 s}", "leave is refused: this job has a fixed number of workers; nearest is", 2, 0 },
     };

@@ -2,9 +2,9 @@
  * workers join and leave as the cluster's file has it, ranks are parted into two to four sides, which heal or do not,
  * and messages are late, lost and doubled: some of a dead rank's come when a view without it has been decided, and must
  * not count. Jobs with slots (table/copies/roster.h) run under bsp with two or three replicas of each shard; others,
- * with a fixed number of workers, under ssp, async and allreduce as well. Every split of four servers is there, with the
- * workers apart or on the same ranks, and heals before anybody is suspected, while the vote may be under way, or never.
- * Each job runs in a process of its own (SimGrid takes one platform a process).
+ * with a fixed number of workers, under ssp, async and allreduce as well. Every split of four servers is there, with
+ * the workers apart or on the same ranks, and heals before anybody is suspected, while the vote may be under way, or
+ * never. Each job runs in a process of its own (SimGrid takes one platform a process).
  *
  * Of worker v's rows in clock c, whoever computes them adds 2^c to column v, so a value is the set of the clocks that
  * it contains: lost or doubled, it shows. The test keeps its own ledger of what was acknowledged to whom, and when:

@@ -64,8 +64,25 @@ works parted $early --transport sim --cluster c.yaml --workers 3:5
 grep -q "rank 3 stops: of the 5 ranks of view 1 it hears nobody" parted.err || fail "rank 3 does not stop: $(cat parted.err)"
 grep -q '"ranks_lost": \[3, 4\]' parted.out || fail "ranks 3 and 4 are not lost: $(cat parted.out)"
 
+# One of three dies and is started anew; then another is cut off. With the vote of the one that returned the third goes on.
+three() { # EVENT
+    cluster 3 "kill: {ranks: 2, at: 60 ms}" "partition: {sides: [[0, 2], [1]], from: 400 ms}" "$1"
+    sed 's/clock: 10 ms/clock: 10 ms, patience: 100 ms/' c.yaml >d.yaml && mv d.yaml c.yaml
+}
+three "revive: {ranks: 2, at: 150 ms}"
 # shellcheck disable=SC2086
-exits 2 "c.yaml:6: join is refused: this job has a fixed number of workers; nearest is --workers MIN:MAX" none $job --workers 5
+works revived $early --transport sim --cluster c.yaml --workers 3
+[ "$(field revived model_hash)" = "$want" ] || fail "revived: another model"
+three "slow: {factor: 1}"
+# shellcheck disable=SC2086
+exits 3 "rank 0 stops: of the 2 ranks of view 2 it hears nobody" alone $early --transport sim --cluster c.yaml --workers 3
+cluster 3 "kill: {ranks: 2, at: 60 ms}" "revive: {ranks: 2, at: 150 ms}"
+# shellcheck disable=SC2086
+exits 2 "c.yaml:6: revive is refused: who is revived votes again, but nobody votes in this file" quiet $early --transport sim --cluster c.yaml --workers 3
+cluster 5 "join: {ranks: 2-3, at: 100 ms}"
+
+# shellcheck disable=SC2086
+exits 2 "c.yaml:5: join is refused: this job has a fixed number of workers; nearest is --workers MIN:MAX" none $job --workers 5
 # shellcheck disable=SC2086
 exits 2 "^plait: --scale beside .join. and .leave. in c.yaml is refused: each says who is in" both $job --workers 3:5 --scale 5:4
 cluster 5 "join: {ranks: 3, at: 60 ms}" "leave: {ranks: 4, at: 50 ms}"
