@@ -5,17 +5,22 @@
 
 #include "base/pool.h"
 #include "vertex/direct.h"
+#include "vertex/ranked.h"
 
 /* Written once each, by the first caller, under the mutex. */
 struct pli_edges_ways {
-    pthread_mutex_t mutex;
-    bool            out_made, simple_made;
-    pli_neighbors   out, simple;
+    pthread_mutex_t  mutex;
+    bool             out_made, simple_made;
+    pli_neighbors    out, simple;
+    pli_ranked_made *ranked; /* written when the graph is made */
 };
 
 bool pli_edges_ways_make(plait_edges *edges) {
     edges->ways = pli_calloc(1, sizeof *edges->ways);
-    if (edges->ways != NULL) pthread_mutex_init(&edges->ways->mutex, NULL);
+    if (edges->ways == NULL) return false;
+    pthread_mutex_init(&edges->ways->mutex, NULL);
+    edges->ways->ranked = pli_ranked_begin();
+    if (edges->ways->ranked == NULL) pli_edges_ways_free(edges);
     return edges->ways != NULL;
 }
 
@@ -23,6 +28,7 @@ void pli_edges_ways_free(plait_edges *edges) {
     if (edges->ways == NULL) return;
     pli_neighbors_free(&edges->ways->out);
     pli_neighbors_free(&edges->ways->simple);
+    pli_ranked_free(edges->ways->ranked);
     pthread_mutex_destroy(&edges->ways->mutex);
     pli_free(edges->ways);
     edges->ways = NULL;
@@ -96,4 +102,9 @@ const pli_neighbors *pli_edges_simple(const plait_edges *edges, pli_pool *pool) 
         w->simple_made = make_out(edges) && pli_neighbors_simple(&edges->in, &w->out, pool, &w->simple);
     pthread_mutex_unlock(&w->mutex);
     return w->simple_made ? &w->simple : NULL;
+}
+
+const pli_ranked *pli_edges_ranked(const plait_edges *edges, pli_pool *pool) {
+    const pli_neighbors *simple = pli_edges_simple(edges, pool);
+    return simple != NULL ? pli_ranked_of(edges->ways->ranked, simple, pool) : NULL;
 }

@@ -1,9 +1,9 @@
 /* Triangles of the simple graph, and with them clustering coefficients.
  *
- * Vertices are ranked by degree, and each edge is kept in the row of its lower end only. So every triangle u < v < w is
- * found once, at u, and no row is longer than the square root of twice the edges, however many a hub has. For each u
- * its row is marked in a bitmap; each v of the row then looks which of its own row are marked. Since hubs have the
- * highest ranks, what is looked at most lies close together in the bitmap.
+ * Vertices are ranked by degree, and each edge is kept in the row of its lower end only (ranked.c). So every triangle
+ * u < v < w is found once, at u, and rows are short, however many edges a hub has. For each u its row is marked in a
+ * bitmap; each v of the row then looks which of its own row are marked. Since hubs have the highest ranks, what is
+ * looked at most lies close together in the bitmap.
  *
  * Workers of one process share the graph, and the work by runs of rows, dealt in turn. A triangle's edges may lie with
  * three workers, and the cut decides nothing. Each pushes its counts once; sums of whole numbers are exact in
@@ -15,122 +15,27 @@
  * very large (sparse (power-law)) graphs", Theoretical Computer Science 2008 (new-vertex-listing). */
 #include "vertex/triangles.h"
 
-enum { PIECE = 64, SHORT = 24 };
+#include "vertex/ranked.h"
+
+enum { PIECE = 64 };
 
 typedef struct counting {
-    const plait_edges   *edges;
-    const pli_neighbors *simple;
-    pli_pool            *pool;
-    int32_t              workers, rank;
-    uint32_t            *rank_of, *vertex_of; /* [n] */
-    pli_neighbors        up;                  /* by ranks: neighbors of a higher rank, increasing */
-    int64_t            **count;               /* [threads][n] by ranks */
-    uint64_t           **mark;                /* [threads][words] */
-    bool                *failed;              /* [threads] */
-    uint64_t            *key;                 /* [n] vertices in triangles of the share that is counted, and */
-    int64_t             *value;               /* [n] in how many                                               */
+    const plait_edges *edges;
+    const pli_ranked  *ranked;
+    pli_pool          *pool;
+    int32_t            workers, rank;
+    int64_t          **count;  /* [threads][n] by ranks */
+    uint64_t         **mark;   /* [threads][words] */
+    bool              *failed; /* [threads] */
+    uint64_t          *key;    /* [n] vertices in triangles of the share that is counted, and */
+    int64_t           *value;  /* [n] in how many                                               */
 } counting;
-
-/* --- ranks -------------------------------------------------------------------------------------------------------- */
-
-static int64_t degree(const pli_neighbors *h, int64_t v) { return h->start[v + 1] - h->start[v]; }
-
-/* By counting; equal degrees in the order of their numbers. */
-static bool make_ranks(counting *c) {
-    const pli_neighbors *h = c->simple;
-    int64_t              most = 0;
-    for (int64_t v = 0; v < h->n; v++) most = degree(h, v) > most ? degree(h, v) : most;
-    int64_t *at = pli_calloc((size_t)most + 2, sizeof *at);
-    c->rank_of = pli_array((size_t)h->n, sizeof *c->rank_of);
-    c->vertex_of = pli_array((size_t)h->n, sizeof *c->vertex_of);
-    const bool has = at != NULL && c->rank_of != NULL && c->vertex_of != NULL;
-    for (int64_t v = 0; has && v < h->n; v++) at[degree(h, v) + 1]++;
-    for (int64_t d = 0; has && d < most; d++) at[d + 1] += at[d];
-    for (int64_t v = 0; has && v < h->n; v++) {
-        c->rank_of[v] = (uint32_t)at[degree(h, v)]++;
-        c->vertex_of[c->rank_of[v]] = (uint32_t)v;
-    }
-    pli_free(at);
-    return has;
-}
-
-/* --- rows of higher ranks ----------------------------------------------------------------------------------------- */
-
-static void sort_short(uint32_t *row, int64_t n) {
-    for (int64_t i = 1; i < n; i++) {
-        const uint32_t x = row[i];
-        int64_t        k = i;
-        for (; k > 0 && row[k - 1] > x; k--) row[k] = row[k - 1];
-        row[k] = x;
-    }
-}
-
-/* Hoare's quicksort around the middle of three; entries differ. The longer half stays in the loop. */
-static void sort(uint32_t *row, int64_t n) {
-    while (n > SHORT) {
-        uint32_t a = row[0], b = row[n / 2], z = row[n - 1];
-        if (a > b) { const uint32_t t = a; a = b; b = t; }
-        const uint32_t pivot = z < a ? a : z < b ? z : b;
-        int64_t        i = -1, j = n;
-        for (;;) {
-            do i++; while (row[i] < pivot);
-            do j--; while (row[j] > pivot);
-            if (i >= j) break;
-            const uint32_t t = row[i];
-            row[i] = row[j];
-            row[j] = t;
-        }
-        const int64_t left = j + 1;
-        if (left < n - left) {
-            sort(row, left);
-            row += left;
-            n -= left;
-        } else {
-            sort(row + left, n - left);
-            n = left;
-        }
-    }
-    sort_short(row, n);
-}
-
-static void up_piece(void *user, int64_t i, int32_t thread) {
-    counting            *c = user;
-    const pli_neighbors *h = c->simple;
-    const int64_t        last = (i + 1) * PIECE < h->n ? (i + 1) * PIECE : h->n;
-    (void)thread;
-    for (int64_t r = i * PIECE; r < last; r++) {
-        const int64_t v = c->vertex_of[r];
-        uint32_t     *row = c->up.near != NULL ? c->up.near + c->up.start[r] : NULL;
-        int64_t       n = 0;
-        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++) {
-            const uint32_t u = c->rank_of[h->near[k]];
-            if ((int64_t)u <= r) continue;
-            if (row != NULL) row[n] = u;
-            n++;
-        }
-        if (row == NULL) c->up.start[r + 1] = n;
-        else sort(row, n);
-    }
-}
-
-static bool make_up(counting *c) {
-    const int64_t n = c->simple->n, pieces = (n + PIECE - 1) / PIECE;
-    c->up.n = n;
-    c->up.start = pli_calloc((size_t)n + 1, sizeof *c->up.start);
-    if (c->up.start == NULL) return false;
-    pli_pool_for(c->pool, pieces, up_piece, c);
-    for (int64_t r = 0; r < n; r++) c->up.start[r + 1] += c->up.start[r];
-    c->up.near = pli_array((size_t)c->up.start[n] + 1, sizeof *c->up.near);
-    if (c->up.near == NULL) return false;
-    pli_pool_for(c->pool, pieces, up_piece, c);
-    return true;
-}
 
 /* --- counts ------------------------------------------------------------------------------------------------------- */
 
 static bool has_scratch(counting *c, int32_t thread) {
-    if (c->count[thread] == NULL) c->count[thread] = pli_calloc((size_t)c->up.n, sizeof **c->count);
-    if (c->mark[thread] == NULL) c->mark[thread] = pli_calloc(pli_bit_words(c->up.n), sizeof **c->mark);
+    if (c->count[thread] == NULL) c->count[thread] = pli_calloc((size_t)c->edges->n, sizeof **c->count);
+    if (c->mark[thread] == NULL) c->mark[thread] = pli_calloc(pli_bit_words(c->edges->n), sizeof **c->mark);
     c->failed[thread] = c->count[thread] == NULL || c->mark[thread] == NULL;
     return !c->failed[thread];
 }
@@ -159,17 +64,18 @@ static void count_at(const pli_neighbors *up, int64_t u, uint64_t *mark, int64_t
 /* The worker's i-th run of rows: runs are dealt to the workers in turn. */
 static void count_piece(void *user, int64_t i, int32_t thread) {
     counting     *c = user;
-    const int64_t first = (i * c->workers + c->rank) * PIECE, last = first + PIECE < c->up.n ? first + PIECE : c->up.n;
+    const int64_t n = c->edges->n, first = (i * c->workers + c->rank) * PIECE,
+                  last = first + PIECE < n ? first + PIECE : n;
     if (!has_scratch(c, thread)) return;
-    for (int64_t u = first; u < last; u++) count_at(&c->up, u, c->mark[thread], c->count[thread]);
+    for (int64_t u = first; u < last; u++) count_at(&c->ranked->up, u, c->mark[thread], c->count[thread]);
 }
 
 /* Counts of all threads, by vertices: those that are not 0. */
 static int64_t collect(const counting *c, int32_t threads, uint64_t *key, int64_t *value) {
     int64_t n = 0;
-    for (int64_t v = 0; v < c->up.n; v++) {
+    for (int64_t v = 0; v < c->edges->n; v++) {
         int64_t sum = 0;
-        for (int32_t t = 0; t < threads; t++) sum += c->count[t] != NULL ? c->count[t][c->rank_of[v]] : 0;
+        for (int32_t t = 0; t < threads; t++) sum += c->count[t] != NULL ? c->count[t][c->ranked->rank_of[v]] : 0;
         if (sum == 0) continue;
         key[n] = (uint64_t)v;
         value[n++] = sum;
@@ -183,23 +89,24 @@ static plait_status no_memory(const counting *c, const pli_direct *d) {
 
 static plait_status make_room(counting *c, const pli_direct *d) {
     const size_t threads = (size_t)pli_pool_threads(c->pool);
-    if ((c->simple = pli_edges_simple(c->edges, c->pool)) == NULL) return no_memory(c, d);
-    c->key = pli_array((size_t)c->simple->n, sizeof *c->key);
-    c->value = pli_array((size_t)c->simple->n, sizeof *c->value);
+    const size_t n = (size_t)c->edges->n;
+    if ((c->ranked = pli_edges_ranked(c->edges, c->pool)) == NULL) return no_memory(c, d);
+    c->key = pli_array(n, sizeof *c->key);
+    c->value = pli_array(n, sizeof *c->value);
     c->count = pli_calloc(threads, sizeof *c->count);
     c->mark = pli_calloc(threads, sizeof *c->mark);
     c->failed = pli_calloc(threads, sizeof *c->failed);
     const bool made = c->key != NULL && c->value != NULL && c->count != NULL && c->mark != NULL && c->failed != NULL;
-    return made && make_ranks(c) && make_up(c) ? PLAIT_OK : no_memory(c, d);
+    return made ? PLAIT_OK : no_memory(c, d);
 }
 
 /* Counts a worker's share of the triangles, and pushes it. */
 static plait_status count_share(counting *c, pli_direct *d, int32_t worker) {
     const int32_t threads = pli_pool_threads(c->pool);
-    const int64_t pieces = (c->simple->n + PIECE - 1) / PIECE, own = (pieces - worker + c->workers - 1) / c->workers;
+    const int64_t pieces = (c->edges->n + PIECE - 1) / PIECE, own = (pieces - worker + c->workers - 1) / c->workers;
     c->rank = worker;
     for (int32_t t = 0; t < threads; t++)
-        if (c->count[t] != NULL) memset(c->count[t], 0, (size_t)c->up.n * sizeof **c->count);
+        if (c->count[t] != NULL) memset(c->count[t], 0, (size_t)c->edges->n * sizeof **c->count);
     pli_pool_for(c->pool, own, count_piece, c);
     for (int32_t t = 0; t < threads; t++)
         if (c->failed[t]) return no_memory(c, d);
@@ -228,9 +135,6 @@ static void free_counting(counting *c, int32_t threads) {
     pli_free(c->failed);
     pli_free(c->key);
     pli_free(c->value);
-    pli_free(c->rank_of);
-    pli_free(c->vertex_of);
-    pli_neighbors_free(&c->up);
 }
 
 static plait_status run(const char *name, plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
@@ -256,7 +160,7 @@ plait_status pli_run_triangles(plait_job *job, const pli_vertex_choice *choice, 
 
 /* Of the simple graph, which is there, or its degrees are. */
 static int64_t neighbors_of(const plait_edges *edges, const pli_neighbors *simple, int64_t v) {
-    return edges->degree != NULL ? edges->degree[v] : degree(simple, v);
+    return edges->degree != NULL ? edges->degree[v] : simple->start[v + 1] - simple->start[v];
 }
 
 /* NULL where each process has a part alone, and all degrees. */
