@@ -11,6 +11,7 @@
  *     components.c  weakly connected components by trees
  *     strong.c      strongly connected components by colors forward and marks back
  *     simple.c      the simple graph, which triangles.c, kcore.c and coloring.c are about
+ *     ranked.c      the same by ranks, for triangles.c
  *     triangles.c   triangles; triangles_parts.c where each process has a part of the graph alone
  *     labels.c      label propagation
  *     gcn.c         a graph convolution that learns */
