@@ -400,9 +400,12 @@ static void send_stand_in(world *w, int32_t k) {
     uint64_t now;
     memcpy(before, me->covers, sizeof before);
     memcpy(me->covers, me->client.next, (size_t)w->workers);
-    for (int32_t v = 0; v < w->workers; v++)
+    bool earlier = false; /* items of one that died before may have been the dead one's */
+    for (int32_t v = 0; v < w->workers; v++) {
         if (me->covers[v] && !before[v]) w->fell[me->clock] |= 1U << v;
-    if (__builtin_popcount(w->fell[me->clock]) > 1) w->mixed |= UINT64_C(1) << me->clock;
+        earlier = earlier || before[v];
+    }
+    if (earlier || __builtin_popcount(w->fell[me->clock]) > 1) w->mixed |= UINT64_C(1) << me->clock;
     add_held(w, k, before, me->covers);
     me->in_vain = false;
     SURE(w, pli_client_build_push(&me->client, NULL, PLI_PUSH, NULL) == PLAIT_OK);
