@@ -41,6 +41,7 @@ typedef struct pli_resume pli_resume; /* keep/keep.h   */
 typedef struct pli_curve  pli_curve;  /* solve/curve.c */
 typedef struct pli_row_values pli_row_values; /* keep/row_values.h */
 typedef struct pli_solver pli_solver; /* solve/solver.h */
+typedef struct pli_settled pli_settled; /* solve/settled.h */
 
 enum { PLI_LABEL_TEXT = 160, PLI_TABLES = PLAIT_REPORT_TABLES };
 
@@ -153,6 +154,8 @@ struct plait_training {
     const char *optimizer, *topology, *consistency, *schedule; /* topology and consistency: of the first table;
                                                                   schedule NULL: constant */
     bool        balanced; /* blocks change hands: --balance dynamic */
+    pli_settled *settled; /* ... where all workers meet (solve/settled.h); NULL: they stay, or do so otherwise */
+    const int32_t *homes; /* [blocks] settled: whose each block is now; NULL: its bringer's */
     bool        shifts;   /* layers move from stage to stage: the same with --cut */
     bool        exact;    /* --reduce exact: sums block by block; their bits do not depend on who has which block */
     bool        sharded;  /* each rank has a part of the rule's state */

@@ -1,12 +1,15 @@
 # shellcheck shell=sh disable=SC2034
 # Sourced by the tests of pairs of settings, on top of common.sh: how train is told each setting of `plait help pairs`, and a
-# small run that has some of them. A setting goes by its words there.
+# run that has some of them: a small one, or, with long=yes, one of a second or so, in which there is time for a death. A setting goes
+# by its words there.
+long=${long:-}
 
 # Rows for learners that take another form than `part`, and a net with dropout.
-awk 'BEGIN { for (k = 0; k < 400; k++) { u = (k * 7919) % 30; i = (k * 104729 + int(k / 30)) % 20
+awk -v long="$long" 'BEGIN { for (k = 0; k < (long ? 1000 : 400); k++) { u = (k * 7919) % 30; i = (k * 104729 + int(k / 30)) % 20
     printf "user%d item%d %.2f\n", u, i, 3 + sin(u) + cos(i) } }' >ratings
-awk 'BEGIN { for (d = 0; d < 160; d++) { printf "0"; for (w = 0; w < 12; w++) if ((d * 7 + w * 5) % 4 == 0)
+awk -v long="$long" 'BEGIN { for (d = 0; d < (long ? 1000 : 160); d++) { printf "0"; for (w = 0; w < 12; w++) if ((d * 7 + w * 5) % 4 == 0)
     printf " %d:%d", w, 1 + (d + w) % 3; print "" } }' >documents
+[ -z "$long" ] || gzip -dc "$data/a9a/a9a.gz" | head -n 1200 >part
 mkdir parts
 cp part parts/
 wide=$(awk '{ for (i = 2; i <= NF; i++) { split($i, a, ":"); if (a[1] > m) m = a[1] } } END { print m }' part)
@@ -78,8 +81,10 @@ end_settings() {
     :*) ;;
     *) apart="a solver of other models" ;;
     esac
-    data=part label='' batch="--batch 100"
+    data=part label='' batch="--batch 100" default=4
+    [ -z "$long" ] || batch="--batch 20" default=10
     [ -z "$solves" ] || [ "$solves:$optimizer" = "linear:--optimizer online" ] || batch=''
+    [ -z "$long" ] || case $solves:$learns in linear:* | lbfgs:*) default=400 more="$more --tolerance 0" ;; als:* | :mf | :lda) default=40 ;; :kmeans) default=60 ;; esac
     case $learns in
     '') model="--model logistic" ;;
     mlp) model="--model mlp --layers 6" ;;
@@ -92,12 +97,13 @@ end_settings() {
     lda) model="--model lda --components 3" data=documents label="--label none" ;;
     *) model="--model $learns" ;;
     esac
-    case $learns in bayes | pca) ;; *) epochs=${epochs:-4} ;; esac
+    case $learns in bayes | pca) ;; *) epochs=${epochs:-$default} ;; esac
     # A stage's spare is two ranks; a small file is read as a whole, and a folder is streamed.
     case $more in *--cut*) [ -z "$spares" ] || { spares=2 workers=6; } ;; esac
     [ "$epochs:$piped:$data" != 1::part ] || data=parts
     filter=$picks$rounds$zips
     [ -z "$filter" ] || filter="--filter ${filter#,}"
+    case $long$workers in yes[0-9]) workers='' ;; *) workers="--workers $workers" ;; esac # launch has its number
     [ -z "$epochs" ] || epochs="--epochs $epochs"
-    words="$model ${optimizer% of hinge} $batch $epochs $label --workers $workers $filter $copies ${spares:+--spares $spares} $more --quiet"
+    words="$model ${optimizer% of hinge} $batch $epochs $label $workers $filter $copies ${spares:+--spares $spares} $more --quiet"
 }

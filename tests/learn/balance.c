@@ -193,9 +193,6 @@ static void test_refusals(void **state) {
     plait_data *data = points(ROWS, FEATURES, 2, 13);
     trial       t = a_trial(data, "local", "bsp");
     refused(&t, 33, PLAIT_EREFUSED, "33 workers is refused: the data have 64 blocks");
-    t.opts.optimizer = "lbfgs";
-    refused(&t, 2, PLAIT_EREFUSED, "lbfgs with balance dynamic is refused");
-    t.opts.optimizer = NULL;
     t.opts.balance = "dynamik";
     refused(&t, 2, PLAIT_ENAME, "dynamic");
     plait_data_destroy(&data);

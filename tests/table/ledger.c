@@ -1,12 +1,13 @@
 /* Ledgers that are kept outside Plait: what was acknowledged, against what the table holds in the end. One rank of a
- * job of processes of which one is killed (SIGKILL) at some instant: tests/table/ledger.sh.
+ * job of processes of which one is killed (SIGKILL) at some instant, or with three replicas two at once:
+ * tests/table/ledger.sh.
  *
- *     ledger pairs                     every pair of settings of which two replicas survive a death, a line each
+ *     ledger pairs 2|3                 every pair of settings that keeps so many replicas, a line each
  *     ledger live FOLDER SEED PAIR     a rank of a job; FOLDER gets its ledger and, at the end, its values of the table
  *     ledger judge FOLDER SEED PAIR    exit code 1, and why: something acknowledged is lost, or something counts twice
  *
- * A PAIR is topology, consistency, filters ("none"), "plain" or "exact", "dense" or "sparse". The pairs are those that
- * pli_pair_check, which refuses runs, lets pass: a pair that begins to survive is drawn from then on.
+ * A PAIR is topology, consistency, filters ("none"), "plain" or "exact", "dense" or "sparse", replicas. The pairs are
+ * those that pli_pair_check, which refuses runs, lets pass: a pair that begins to survive is drawn from then on.
  *
  * In each clock a worker adds 1 to some rows, drawn by its number and the clock's, in a column, and when the clock
  * has ended it writes the clock's number into its ledger by one write. With whole clocks column v is that of v's items,
@@ -27,12 +28,16 @@
 #include "base/base.h"
 #include "table/pairs/pairs.h"
 
-enum { ROWS = 400, COLUMNS = 4, CLOCKS = 150, OF_A_CLOCK = 30, WORDS = 5, WITHIN_US = 3000 };
+enum { ROWS = 400, COLUMNS = 5, CLOCKS = 150, OF_A_CLOCK = 30, WORDS = 6, WITHIN_US = 3000 };
 
 typedef struct pair {
     const char *topology, *consistency, *filter;
     bool        exact, sparse;
+    int32_t     replicas;
 } pair;
+
+/* With three replicas the two ranks that die are less than half of all. */
+static int32_t workers_of(const pair *p) { return p->replicas + 2; }
 
 /* Filters with a loss need an update rule; it subtracts. */
 static bool is_lossy(const pair *p) { return strcmp(p->filter, "none") != 0 && strncmp(p->filter, "key-", 4) != 0; }
@@ -58,12 +63,13 @@ static bool trains(const pair *p, plait_properties needs) {
                               .fill = p->sparse ? PLI_FILL_SPARSE : PLI_FILL_DENSE,
                               .type = PLAIT_F32,
                               .rule = is_lossy(p) ? "sgd" : NULL,
-                              .replicas = 2,
+                              .replicas = p->replicas,
+                              .servers = workers_of(p),
                               .above = needs != 0 ? &above : NULL };
     return pli_pair_check(&asked, NULL) >= 0;
 }
 
-static int print_pairs(void) {
+static int print_pairs(int32_t replicas) {
     for (const pli_topology_kind *const *kind = pli_topologies(); *kind != NULL; kind++) {
         char topology[PLI_TOPOLOGY_TEXT];
         pli_topology_example(*kind, topology);
@@ -72,10 +78,11 @@ static int print_pairs(void) {
                              .consistency = policies[i / 4 / FILTERS],
                              .filter = filters[i / 4 % FILTERS],
                              .exact = i % 2 == 1,
-                             .sparse = i / 2 % 2 == 1 };
+                             .sparse = i / 2 % 2 == 1,
+                             .replicas = replicas };
             if (trains(&p, 0))
-                printf("%s %s %s %s %s\n", p.topology, p.consistency, p.filter, p.exact ? "exact" : "plain",
-                       p.sparse ? "sparse" : "dense");
+                printf("%s %s %s %s %s %d\n", p.topology, p.consistency, p.filter, p.exact ? "exact" : "plain",
+                       p.sparse ? "sparse" : "dense", replicas);
         }
     }
     return 0;
@@ -88,7 +95,7 @@ typedef struct life {
     pair        of;
     uint64_t    seed;
     bool        whole;
-    int32_t     victim;
+    int32_t     victim, other; /* other: dies with it; -1: nobody does */
     int64_t     last; /* the victim's last clock ... */
     long        ns;   /* ... and how far in it */
 } life;
@@ -118,7 +125,7 @@ static plait_status add_column(plait_table *table, int32_t column, int64_t clock
 /* What the caller adds in this clock: its own column, and with whole clocks those that it holds, or has just
  * inherited. */
 static plait_status add(const life *l, plait_table *table, int32_t me, int64_t clock, bool inherited) {
-    for (int32_t v = 0; v < COLUMNS - (l->whole ? spares_of(l) : 0); v++) {
+    for (int32_t v = 0; v < workers_of(&l->of) - (l->whole ? spares_of(l) : 0); v++) {
         const bool mine = !l->whole ? v == me && !inherited
                         : inherited ? plait_table_inherits(table, v, 0) != 0
                                     : plait_table_holder(table, v, 0) == me;
@@ -135,18 +142,37 @@ static int open_file(const char *folder, const char *what, int32_t rank, int fla
     return open(path, flags, 0644);
 }
 
+static void write_pid(const char *folder, int32_t me) {
+    const int file = open_file(folder, "pid", me, O_CREAT | O_TRUNC | O_WRONLY);
+    const pid_t pid = getpid();
+    if (file < 0 || write(file, &pid, sizeof pid) != sizeof pid || close(file) != 0) exit(1);
+}
+
+/* Of a rank that lives, or has just ended; 0: it has written none. */
+static pid_t pid_of(const char *folder, int32_t rank) {
+    const int file = rank < 0 ? -1 : open_file(folder, "pid", rank, O_RDONLY);
+    pid_t     pid = 0;
+    if (file < 0) return 0;
+    if (read(file, &pid, sizeof pid) != sizeof pid) pid = 0;
+    close(file);
+    return pid;
+}
+
 static void *die(void *user) {
-    const struct timespec left = { .tv_nsec = *(const long *)user };
+    const life           *l = user;
+    const struct timespec left = { .tv_nsec = l->ns };
+    const pid_t           other = pid_of(l->folder, l->other);
     nanosleep(&left, NULL);
+    if (other > 0) kill(other, SIGKILL);
     kill(getpid(), SIGKILL);
     return NULL;
 }
 
 static void die_soon(const life *l) {
-    static long ns; /* the thread outlives this call */
+    static life of; /* the thread outlives this call */
     pthread_t   thread;
-    ns = l->ns;
-    if (pthread_create(&thread, NULL, die, &ns) == 0) pthread_detach(thread);
+    of = *l;
+    if (pthread_create(&thread, NULL, die, &of) == 0) pthread_detach(thread);
 }
 
 static plait_status tell(plait_table *table, const life *l, int32_t me) {
@@ -173,6 +199,7 @@ static plait_status work(plait_job *job, void *user) {
     o.cols = COLUMNS;
     o.rule.name = is_lossy(&l->of) ? "sgd" : NULL;
     o.rule.learning_rate = 1;
+    write_pid(l->folder, me);
     PLI_TRY(plait_table_create(job, &o, &table));
     PLI_TRY(plait_job_barrier(job));
     for (int64_t clock = 0; clock < CLOCKS; clock++) {
@@ -207,7 +234,7 @@ static int live(life *l) {
     job.consistency = l->of.consistency;
     job.filter = strcmp(l->of.filter, "none") == 0 ? NULL : l->of.filter;
     job.exact = l->of.exact;
-    job.replicas = 2;
+    job.replicas = l->of.replicas;
     job.spares = spares_of(l);
     if (plait_run(&comm, &job, work, l, &err) >= 0) return 0;
     fprintf(stderr, "%s\n", err.text);
@@ -251,7 +278,9 @@ static bool keeps_back(const pair *p) {
 static bool gathers(const pair *p) { return strncmp(p->consistency, "downpour", 8) == 0; }
 
 /* With whole clocks: in how many of them somebody computes a worker's items. */
-static int64_t clocks_of_items(const life *l, int32_t home) { return home < COLUMNS - spares_of(l) ? CLOCKS : 0; }
+static int64_t clocks_of_items(const life *l, int32_t home) {
+    return home < workers_of(&l->of) - spares_of(l) ? CLOCKS : 0;
+}
 
 static int judge_column(const life *l, int32_t column, int64_t acknowledged, const float *values) {
     double at_least[ROWS], at_most[ROWS];
@@ -274,7 +303,7 @@ static int judge_column(const life *l, int32_t column, int64_t acknowledged, con
  * such as onebit spreads what it rounds over the columns.) */
 static int judge_sum(const life *l, const float *values) {
     double times[ROWS], most = 0, sum = 0;
-    for (int32_t column = 0; column < COLUMNS; column++) {
+    for (int32_t column = 0; column < workers_of(&l->of); column++) {
         const int64_t acknowledged = clocks_of(l->folder, column);
         count(column, l->whole ? clocks_of_items(l, column) : acknowledged + (acknowledged < CLOCKS), times);
         for (int64_t row = 0; row < ROWS; row++) most += times[row];
@@ -286,19 +315,20 @@ static int judge_sum(const life *l, const float *values) {
 }
 
 static int judge(const life *l) {
-    static float values[ROWS * COLUMNS], others[ROWS * COLUMNS];
-    int          ended = 0;
-    for (int32_t v = 0; v < COLUMNS; v++)
+    static float  values[ROWS * COLUMNS], others[ROWS * COLUMNS];
+    const int32_t workers = workers_of(&l->of), deaths = 1 + (l->other >= 0);
+    int32_t       ended = 0;
+    for (int32_t v = 0; v < workers; v++)
         if (read_values(l->folder, v, ended == 0 ? values : others) && ended++ > 0 && l->whole &&
             memcmp(values, others, sizeof values) != 0) {
             printf("worker %d has other values than the first that lives\n", v);
             return 1;
         }
-    if (ended < COLUMNS - 1) {
-        printf("only %d of %d workers came to the end\n", ended, COLUMNS);
+    if (ended < workers - deaths) {
+        printf("only %d of %d workers came to the end\n", ended, workers);
         return 1;
     }
-    for (int32_t v = 0; v < COLUMNS; v++) {
+    for (int32_t v = 0; v < workers; v++) {
         const int64_t acknowledged = clocks_of(l->folder, v);
         if (acknowledged < 0) {
             printf("worker %d's clocks do not follow each other\n", v);
@@ -307,21 +337,24 @@ static int judge(const life *l) {
         if (!keeps_back(&l->of) && judge_column(l, v, acknowledged, values) != 0) return 1;
     }
     if (keeps_back(&l->of) && judge_sum(l, values) != 0) return 1;
-    printf("%s\n", ended < COLUMNS ? "one died" : "it came too late");
+    printf("%s\n", ended == workers ? "it came too late" : ended == workers - 1 ? "one died" : "two died");
     return 0;
 }
 
 int main(int argc, char **argv) {
-    if (argc == 2 && strcmp(argv[1], "pairs") == 0) return print_pairs();
+    if (argc == 3 && strcmp(argv[1], "pairs") == 0) return print_pairs(atoi(argv[2]));
     if (argc != 4 + WORDS) {
-        fprintf(stderr, "usage: ledger pairs\n       ledger live|judge FOLDER SEED TOPOLOGY CONSISTENCY FILTER "
-                        "plain|exact dense|sparse\n");
+        fprintf(stderr, "usage: ledger pairs 2|3\n       ledger live|judge FOLDER SEED TOPOLOGY CONSISTENCY FILTER "
+                        "plain|exact dense|sparse REPLICAS\n");
         return 2;
     }
-    const pair of = { argv[4], argv[5], argv[6], strcmp(argv[7], "exact") == 0, strcmp(argv[8], "sparse") == 0 };
+    const pair of = { argv[4], argv[5], argv[6], strcmp(argv[7], "exact") == 0, strcmp(argv[8], "sparse") == 0,
+                      atoi(argv[9]) };
     life       l = { .folder = argv[2], .of = of, .seed = strtoull(argv[3], NULL, 10), .whole = has_whole_clocks(&of) };
     pli_random r = pli_random_at(l.seed, PLI_RANDOM_SCHEDULE, 12, 0);
-    l.victim = (int32_t)pli_random_below(&r, COLUMNS);
+    const int32_t workers = workers_of(&of);
+    l.victim = (int32_t)pli_random_below(&r, (uint64_t)workers);
+    l.other = of.replicas < 3 ? -1 : (l.victim + 1 + (int32_t)pli_random_below(&r, (uint64_t)workers - 1)) % workers;
     l.last = 1 + (int64_t)pli_random_below(&r, CLOCKS / 2);
     l.ns = (long)pli_random_below(&r, WITHIN_US) * 1000;
     return strcmp(argv[1], "live") == 0 ? live(&l) : judge(&l);

@@ -269,9 +269,17 @@ void pli_kept_own_name(const char *name, int32_t rank, char text[PLI_CHECKPOINT_
     snprintf(text, PLI_CHECKPOINT_NAME, "%s.%d", name, (int)rank);
 }
 
+/* Have blocks changed hands (solve/settled.h)? */
+static bool has_moved(const pli_run *run) {
+    for (int32_t b = 0; run->homes != NULL && b < pli_dataset_blocks(run->data); b++)
+        if (run->homes[b] != pli_dataset_home(run->data, b)) return true;
+    return false;
+}
+
 double pli_keep_place(const pli_run *run) {
     const int32_t own = pli_dataset_own_blocks(run->data);
     if (pli_job_away(run->job) > 0) return -1; /* others have the rows of those who are away */
+    if (has_moved(run)) return -1; /* no worker of a run that begins has these rows */
     return own > 0 ? (double)pli_dataset_block(run->data, 0)->number * (double)(1 << 24) + own : 0;
 }
 

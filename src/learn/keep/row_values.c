@@ -5,16 +5,7 @@
 #include <stdio.h>
 
 #include "learn/keep/keep.h"
-
-struct pli_row_values {
-    plait_type      type;
-    int64_t         cols, row_bytes;
-    int32_t         blocks;
-    bool            elsewhere; /* in a table, too */
-    int64_t        *rows;   /* [blocks] rows of a block whose values are there */
-    int64_t       **start;  /* [blocks] [rows + 1] where each row begins, in values; NULL: rows have equal numbers */
-    unsigned char **values; /* [blocks] [rows, row_bytes]; NULL: this worker has had no row of the block */
-};
+#include "learn/keep/row_values_impl.h"
 
 void pli_row_values_name(int32_t block, char name[PLI_ROW_VALUES_NAME]) {
     snprintf(name, PLI_ROW_VALUES_NAME, "row_values.%d", (int)block);

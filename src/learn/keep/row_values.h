@@ -1,7 +1,8 @@
 /* learn/keep/row_values.h - values that a learner keeps for each row of the data (plait_learner.row_cols), such as a
  * word's topic or a row's leaf.
  *
- * They lie beside the tables, with the worker that has the row, and travel to nobody: they are as large as the data. A
+ * They lie beside the tables, with the worker that has the row, and travel to nobody, unless the row does: they are as
+ * large as the data. A
  * block's values are memory of their own, made when the worker first has rows of the block. A checkpoint has a tensor
  * "row_values.BLOCK" for each block whose values are there; blocks do not depend on how many workers there are, so a
  * resumed run finds the values of its own blocks, whoever wrote them. A worker that takes over blocks of a dead one
@@ -25,6 +26,11 @@ plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch);
 
 /** Forgets the values of all other blocks: other workers have them. */
 void pli_row_values_keep(pli_run *run, const pli_batch *batch);
+
+/** Blocks have changed hands, and each worker holds those that it has now: values of theirs come from who had them
+ *  before. before, after: [blocks] whose they were and are. Of who has died nothing comes: they stay zeros.
+ *  Collective. */
+plait_status pli_row_values_carry(pli_run *run, const int32_t *before, const int32_t *after);
 
 /** The values lie in a table, too: checkpoints leave them out. */
 void pli_row_values_lie_elsewhere(pli_run *run);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "learn/keep/keep.h"
+#include "learn/solve/settled.h"
 #include "learn/solve/progress.h"
 #include "table/table.h"
 
@@ -109,6 +110,7 @@ static plait_status begin(pli_run *run, pli_penalties *p) {
     c->intercept = l->linear.intercept;
     c->l2 = run->l2;
     PLI_TRY(take_memory(run, c));
+    PLI_TRY(pli_settled_begin(run, NULL));
     PLI_TRY(pli_coordinates_gather(c));
     PLI_TRY(pli_coordinates_kept_make(c));
     p->values = pli_calloc((size_t)c->columns.features + 1, 2 * sizeof *p->values);
@@ -246,6 +248,14 @@ static plait_status look_at_all(pli_coordinates *c) {
     }
 }
 
+/* Under --balance dynamic blocks may change hands here. With products no row is needed any more. Collective. */
+static plait_status move_rows(pli_coordinates *c, bool *moved_out) {
+    *moved_out = false;
+    if (c->gram != NULL) return PLAIT_OK;
+    PLI_TRY(pli_settled_meet(c->run, moved_out));
+    return *moved_out ? pli_coordinates_revive(c) : PLAIT_OK;
+}
+
 /* Looks, and passes over the working set, until the gap is small enough. strong: slopes above it are expected to get a
  * weight. *done_out: it is. If a worker dies, what has moved since the look stays: it is as good a point to go on from
  * as any, once the next look is over all rows. Collective. */
@@ -254,13 +264,15 @@ static plait_status solve(pli_coordinates *c, double strong, pli_meter *meter, b
     double   share = 0.1;
     int      tighter = 0;
     begin_set(c);
-    for (bool first = true;; first = false) {
+    for (bool first = true, moved;; first = false) {
         PLI_TRY(look_at_all(c));
         PLI_TRY(end_look(c, meter));
         const double allowed = pli_run_tolerance(run) * c->look.primal;
         *done_out = c->look.gap <= allowed;
         const bool over = run->interrupted || run->epochs_done >= run->epochs || tighter >= TIGHTER_MOST;
         if (*done_out || over) return PLAIT_OK;
+        PLI_TRY(move_rows(c, &moved));
+        if (moved) PLI_TRY(look_at_all(c));
         const int64_t before = c->n_working;
         leave_out(c);
         clear_set(c);
@@ -439,6 +451,7 @@ plait_status pli_coordinates_train(pli_run *run) {
     if (status == PLAIT_OK) status = train(run, &p);
     run->kept = pli_keep_last(run, &run->unkept);
     pli_keep_end(run);
+    pli_settled_end(run);
     pli_free(p.values);
     free_all(run);
     return status;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "learn/linear/coordinates.h"
+#include "learn/solve/settled.h"
 
 enum { INTERCEPT_STEPS = 60, HALVINGS = 40 };
 
@@ -105,8 +106,10 @@ plait_status pli_coordinates_look(pli_coordinates *c) {
     }
     PLI_TRY(c->logistic ? bend_rows(c) : subtract_rows(c));
     c->lag = 0;
+    pli_settled_begin_work(c->run);
     pli_comm_work(c->run->comm, PLI_WORK_ENTRIES, (uint64_t)c->columns.start[c->columns.features]);
     pli_pool_for(c->run->pool, c->columns.features, find_slope, c);
+    pli_settled_end_work(c->run, c->columns.rows);
     return pli_coordinates_sum(c, c->g, c->columns.features);
 }
 

@@ -129,6 +129,7 @@ static plait_status make_rows(pli_run *run) {
     pli_dual_rows_free(&n->rows);
     n->shuffled = -1;
     PLI_TRY(pli_row_values_hold(run, &n->held.batch));
+    if (pli_settled_before(run) != NULL) PLI_TRY(pli_row_values_carry(run, pli_settled_before(run), run->homes));
     pli_row_values_keep(run, &n->held.batch);
     if (n->held.batch.rows == 0) return PLAIT_OK;
     PLI_TRY(pli_dual_rows_make(run, &n->frame, &n->held.batch, &n->rows));
@@ -210,6 +211,7 @@ static plait_status take_turn(pli_run *run, int64_t pass, int32_t share, pli_sum
     PLI_TRY(get(run, n_keys));
     pli_run_step(run, "get", &at);
     pli_dual_ascend(n->rows, &n->held.batch, first, end, &n->point, sums_out);
+    pli_settled_end_work(run, end - first);
     pli_run_step(run, "compute", &at);
     return inc(run, n_keys);
 }
@@ -231,6 +233,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     PLI_TRY(keep_curve(run));
     const int32_t share = pli_dual_turns_share(&n->turns, run->epochs_done);
     if (share < 0) return PLAIT_OK;
+    pli_settled_begin_work(run);
     if (share == 0) pli_run_charge(run, batch, 2 * n->point.columns, n->values); /* of the pass */
     return take_turn(run, run->epochs_done / n->turns.turns, share, sums_out);
 }
@@ -256,7 +259,8 @@ static plait_status add_rows_anew(pli_run *run) {
 }
 
 /* What the table holds is no longer the sum of the rows' shares: those of a dead worker are lost. Its heirs begin with
- * shares of 0, and all add up anew: the sum is a point of the dual problem as good as any. Collective. */
+ * shares of 0, and all add up anew: the sum is a point of the dual problem as good as any. A row that changes hands
+ * takes its share along. Collective. */
 static plait_status revive(pli_run *run) {
     pli_dual *n = dual_of(run);
     pli_run_tell_lost(run);
@@ -381,7 +385,7 @@ static plait_status look(pli_run *run, bool last) {
     }
     n->converged = run->gap <= pli_run_tolerance(run);
     move_on(n);
-    return PLAIT_OK;
+    return n->converged || last || run->interrupted ? PLAIT_OK : pli_own_rows_move(run, revive);
 }
 
 /* Says what holds a run up whose user has named this optimizer. */

@@ -86,7 +86,8 @@ static plait_status find_place(pli_run *run) {
 }
 
 plait_status pli_dual_keeps(pli_run *run) {
-    if (run->opts->checkpoint == NULL && run->resume == NULL && run->opts->replicas <= 1) return PLAIT_OK;
+    const bool saves = run->opts->checkpoint != NULL || run->resume != NULL || run->opts->replicas > 1;
+    if (!saves && !pli_settles(run)) return PLAIT_OK;
     run->solver_keeps = (pli_solver_keeps){ .state = run, .kept = kept, .own = own, .restore = restore,
                                             .take = take };
     PLI_TRY(pli_row_values_begin_with(run, PLAIT_F64, pli_dual_row_numbers(dual_of(run)->point.columns)));

@@ -212,8 +212,8 @@ static plait_status begin(pli_lbfgs *l) {
                         "the data have no features, and the model has no intercept: there is nothing to learn");
     PLI_TRY(run->exact
                 ? pli_gradient_init_apart(&p->gradient, &p->fit->linear, run->pool, run->err)
-                : pli_gradient_init(&p->gradient, &p->fit->linear, run->pool, run->data, run->opts->replicas > 1,
-                                    groups, run->err));
+                : pli_gradient_init(&p->gradient, &p->fit->linear, run->pool, run->data,
+                                    run->balanced || run->opts->replicas > 1, groups, run->err));
     if (p->is_large && p->fit->fit.scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX)
         pli_gradient_narrow(&p->gradient);
     if (p->is_large) pli_dataset_pack(run->data, run->pool);

@@ -100,9 +100,11 @@ static plait_status renew_model(pli_run *run) {
     const pli_batch *batch = &n->held.batch;
     const pli_goal *goal = &pli_linear_fit_of(run)->linear.goal;
     const double    reach = n->has_model ? pli_loss_reach(goal->loss, goal->parameter) : 0;
+    pli_settled_begin_work(run);
     PLI_TRY(pli_newton_move(n->rows, batch, reach, n->has_model ? n->least : n->at, n->at, &n->whole));
     PLI_TRY(pli_newton_model(n->rows, batch, n->at, &n->own, &n->sums));
     pli_run_charge(run, batch, n->sum.columns * 2, pli_quadratic_values(&n->sum));
+    pli_settled_end_work(run, batch->rows);
     n->own_notes[MODELS] = 1;
     n->own_notes[RENEWALS]++;
     n->own_notes[LOSS] = n->sums.loss / (double)run->train_rows;
@@ -245,8 +247,9 @@ static plait_status look(pli_run *run) {
     if (pli_own_rows_died(run, &n->held)) return revive(run);
     n->gap = worst[0] + worst[2];
     n->converged = n->gap <= pli_run_tolerance(run);
-    if (!n->converged) sharpen(run, worst[0], worst[2]);
-    return PLAIT_OK;
+    if (n->converged || run->interrupted) return PLAIT_OK;
+    sharpen(run, worst[0], worst[2]);
+    return pli_own_rows_move(run, revive);
 }
 
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {

@@ -197,6 +197,7 @@ static plait_status renew_model(pli_run *run) {
     double          *slope = n->delta + SLOPE * n->values, *mass = n->delta + MASS * n->values;
     if (!n->has_model) memcpy(n->to, n->at, (size_t)n->values * sizeof *n->at);
     const double reach = n->in_step || !n->has_model ? 0 : FARTHER * pli_linear_fit_of(run)->linear.goal.loss->reach;
+    pli_settled_begin_work(run);
     PLI_TRY(pli_newton_move(n->rows, batch, reach, n->to, n->at, &n->whole));
     pli_newton_slope(n->rows, batch, slope, &n->sums);
     for (int64_t i = 0; i < n->values; i++) mass[i] = n->own_diagonal[i] * n->at[i];
@@ -204,6 +205,7 @@ static plait_status renew_model(pli_run *run) {
     n->delta[2 * n->values + RENEWALS] = n->last[2 * n->values + RENEWALS] + 1;
     n->delta[2 * n->values + LOSS] = n->sums.loss / (double)run->train_rows;
     pli_run_charge(run, batch, 2 * pli_linear_fit_of(run)->linear.goal.columns, n->table_values);
+    pli_settled_end_work(run, batch->rows);
     n->has_model = true;
     return push(run);
 }
@@ -371,8 +373,10 @@ static plait_status look(pli_run *run) {
     if (pli_own_rows_died(run, &n->held)) return revive(run);
     run->gap = fmax(SAFETY * worst[0], fall_of(n));
     n->converged = run->gap <= pli_run_tolerance(run);
-    if (!n->converged && !n->in_step) watch(n, worst[0]);
-    return PLAIT_OK;
+    if (n->converged || run->interrupted) return PLAIT_OK;
+    if (n->in_step) return PLAIT_OK;
+    watch(n, worst[0]);
+    return pli_own_rows_move(run, revive);
 }
 
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {

@@ -30,6 +30,11 @@ static inline const pli_net *pli_net_trained(const pli_run *run) {
     return pli_net_fit_of(run)->pieces != NULL ? pli_net_fit_of(run)->pieces : pli_net_fit_of(run)->net;
 }
 
+/** Does the parameter keep its first values? Biases do under --no-intercept. */
+static inline bool pli_net_stays(const pli_run *run, const pli_net_param *param) {
+    return run->opts->no_intercept != 0 && !param->penalised;
+}
+
 /** Makes the net that is trained, in columns or with a sampled softmax, of a run whose net is made. share: as
  *  pli_net_trained_as has it. */
 plait_status pli_net_make_pieces(const pli_run *run, const int32_t *share, pli_net **net_out);

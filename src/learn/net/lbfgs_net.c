@@ -14,6 +14,7 @@
 enum { ROWS = 1024 }; /* rows of one run of the graph; the number is fixed, so results depend on no setting */
 
 struct net_pass {
+    const pli_run *run;
     const pli_net *net;
     plait_session *session;
     float         *values; /* [net->values] at which the pass computes */
@@ -46,6 +47,7 @@ static plait_status add(void *user, int32_t variable, const void *delta, plait_e
     struct net_pass *n = user;
     const pli_net_param  *param = &n->net->param[variable];
     (void)err;
+    if (pli_net_stays(n->run, param)) return PLAIT_OK;
     for (int64_t i = 0; i < param->rows * param->cols; i++) n->sum[param->at + i] += (double)((const float *)delta)[i];
     return PLAIT_OK;
 }
@@ -89,6 +91,7 @@ static plait_status begin(pli_lbfgs *l) {
     pli_run              *run = l->run;
     struct net_pass *n = l->own = pli_calloc(1, sizeof *n);
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's passes");
+    n->run = run;
     n->net = pli_net_fit_of(run)->net;
     if (pli_net_fit_of(run)->net->row_labels > 1)
         return pli_fail(run->err, PLAIT_EREFUSED,

@@ -225,6 +225,9 @@ static plait_status check_start(pli_run *run) {
     if (net->text != NULL && strcmp(net->text, was->text) != 0)
         return pli_fail(run->err, PLAIT_EMISMATCH, "%s was trained on another graph than %s",
                         run->opts->init_model, run->opts->graph_file);
+    if (run->opts->no_intercept && pli_fitted_of(run->start)->intercept)
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s has biases, and with --no-intercept they would stay as they are",
+                        run->opts->init_model);
     if (strcmp(net->layers, was->layers) == 0) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EMISMATCH, "%s has layers %s, not %s", run->opts->init_model, was->layers,
                     net->layers);
@@ -322,7 +325,7 @@ static void options(const pli_run *run, pli_text *text) {
 
 static void describe(const pli_run *run, pli_text *json) {
     const pli_net *net = pli_net_fit_of(run)->net;
-    pli_json_bool(json, "intercept", true);
+    pli_json_bool(json, "intercept", pli_fit_of(run)->intercept);
     if (net->text == NULL) pli_json_text(json, "layers", net->layers);
     pli_json_text(json, "loss", pli_fit_of(run)->loss);
     if (run->opts->sampled > 0) pli_json_i64(json, "sampled", run->opts->sampled);
@@ -338,18 +341,21 @@ static bool samples(const plait_learner *learner) { return pli_net_kind_find(lea
 
 static const pli_solver *const solvers[] = { &pli_solver_lbfgs, NULL };
 
-static const pli_learner_more more = {
-    .solvers = solvers, .by_name_only = true, /* adam goes under every pair, and is the better for most nets */
-    .functions = functions, .open_files = read_graph, .declares = declares, .samples = samples, .reads = reads,
-    .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge, .options = options,
-    .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth, .graph = graph,
-    .report = pli_fit_report, .model = &pli_net_model_ops
-};
+/* by_name_only: adam goes under every pair, and is the better for most nets. */
+#define MORE                                                                                                           \
+    .solvers = solvers, .by_name_only = true, .functions = functions, .open_files = read_graph, .declares = declares,  \
+    .samples = samples, .reads = reads, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved,                \
+    .judge = pli_fit_judge, .options = options, .describe = describe, .kept = pli_fit_kept,                            \
+    .restore = pli_fit_restore, .worth = pli_fit_worth, .graph = graph, .report = pli_fit_report,                      \
+    .model = &pli_net_model_ops
+static const pli_learner_more more = { MORE };
+static const pli_learner_more more_of_graph = { MORE, .intercept = "its file says which of its layers have biases" };
 
 #define OBJECTIVE                                                                                                      \
     "\nObjective: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|; biases are never penalised.\n"                  \
     "In training, labels that are numbers are scaled. Their --l2 defaults to 1/rows, or less if units are small.\n" \
-    "Options: --l1 --l2 --class-weight --normalize --optimizer (default adam); see 'plait help train'.\n"              \
+    "Options: --l1 --l2 --no-intercept --class-weight --normalize --optimizer (default adam); see "                    \
+    "'plait help train'.\n"                                                                                            \
     "\n--table NAME:topology=T,consistency=C,filter=F names a table. With --optimizer lbfgs there is one table, w, "   \
     "with all values.\n"
 
@@ -359,10 +365,10 @@ static const pli_learner_more more = {
     .size = sizeof(plait_learner), .ways = PLAIT_LEARNER_STREAMS, .optimizer = "adam", .labels = PLAIT_LABELS_EITHER,  \
     .state_bytes = sizeof(pli_net_fit), .model_bytes = sizeof(pli_net_model), .check = check, .prepare = prepare,      \
     .measured = measured, .train = train, .finish = finish, .end = end, .close = pli_net_close_model,                  \
-    .export_onnx = pli_net_export, .more = &more
+    .export_onnx = pli_net_export
 
 const plait_learner pli_mlp = {
-    NET, .name = "mlp", .summary = "a perceptron of dense layers",
+    NET, .more = &more, .name = "mlp", .summary = "a perceptron of dense layers",
     .help =
         "a perceptron: hidden layers of ReLUs, each connected to the whole layer before it.\n"
         "  layers   --layers 512,256: hidden layer sizes, input side first; default 128; none (''): a linear model\n"
@@ -372,14 +378,14 @@ const plait_learner pli_mlp = {
         "  tables   w1, b1, w2, b2, ...: weights and biases of each layer; each table may travel in its own way\n"
         "  reports  what the model of that loss reports\n" OBJECTIVE
 };
-const plait_learner pli_cnn = { NET, .name = "cnn", .summary = "convolutions for images",
+const plait_learner pli_cnn = { NET, .more = &more, .name = "cnn", .summary = "convolutions for images",
     .help = "convolutions for images: each is 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
             "  rows     images (--format idx), or features that form a square of pixels, line by line\n"
             "  layers   --layers 32,64,128, the default: filters of each convolution, then the size of a dense layer\n"
             "  loss, tables, reports: as for mlp\n"
             OBJECTIVE };
 const plait_learner pli_lstm = {
-    NET, .name = "lstm", .summary = "long short-term memory, for text and sequences",
+    NET, .more = &more, .name = "lstm", .summary = "long short-term memory, for text and sequences",
     .help =
         "layers of long short-term memory; for text (--format text) it predicts each character from those before it.\n"
         "  rows     text: --window characters, and each step predicts the next one; images: one step for each line of "
@@ -389,7 +395,7 @@ const plait_learner pli_lstm = {
         "  loss, reports: as for mlp; for text in nats per character\n" OBJECTIVE
 };
 const plait_learner pli_graph = {
-    NET, .name = "graph", .summary = "a net from a file, in JSON or ONNX",
+    NET, .more = &more_of_graph, .name = "graph", .summary = "a net from a file, in JSON or ONNX",
     .help =
         "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
         "  graph    computes a value scores [any, K] from a placeholder x [any, features]; K is 1 for numbers and for "

@@ -74,6 +74,7 @@ static plait_status bind(pli_net_worker *w) {
     for (int32_t p = 0; p < net->n_params; p++)
         stored[p] = (pli_stored){ .table = pli_net_fit_of(w->run)->table[p],
                                   .values = w->values + w->at[p],
+                                  .stays = pli_net_stays(w->run, &net->param[p]),
                                   .by_row = pli_net_by_row(net, p) };
     return pli_table_store_bind(w->run->comm, net->n_params, stored, &w->store);
 }

@@ -19,6 +19,7 @@ typedef struct variable {
     plait_request *asked;  /* under way    */
     bool           here;   /* got in this run (or clock, if bound) */
     bool           keyed;  /* runs get single rows: all of it is asked for only when a run wants all */
+    bool           stays;   /* what runs add to it is dropped */
     bool           counted; /* a run counts its examples once for each table, with its first push */
 } variable;
 
@@ -113,6 +114,7 @@ static plait_status pushed(const plait_table_store *store, const variable *v, pl
 static plait_status inc(void *user, int32_t k, const void *delta, plait_error *err) {
     plait_table_store *store = user;
     variable          *v = &store->variable[k];
+    if (v->stays) return PLAIT_OK;
     return pushed(store, v, plait_table_inc_range(v->table, 0, v->rows, delta, examples_of(store, v)), err);
 }
 
@@ -120,6 +122,7 @@ static plait_status inc_rows(void *user, int32_t k, int64_t n, const int64_t *ro
                              plait_error *err) {
     plait_table_store *store = user;
     variable          *v = &store->variable[k];
+    if (v->stays) return PLAIT_OK;
     return pushed(store, v, plait_table_inc(v->table, n, (const uint64_t *)rows, delta, examples_of(store, v)), err);
 }
 
@@ -259,7 +262,8 @@ plait_status pli_table_store_bind(plait_comm *comm, int32_t n, const pli_stored 
     }
     for (; store->n < n; store->n++) {
         const pli_stored *v = &variables[store->n];
-        store->variable[store->n] = (variable){ .table = v->table, .values = v->values, .keyed = v->by_row };
+        store->variable[store->n] =
+            (variable){ .table = v->table, .values = v->values, .keyed = v->by_row, .stays = v->stays };
         if (v->table == NULL) continue;
         variable *own = &store->variable[store->n];
         own->rows = v->table->spec.rows;

@@ -11,6 +11,7 @@
 typedef struct pli_stored {
     plait_table *table;  /* NULL: another part of a cut graph has it, and no run of this store uses it */
     void        *values; /* [rows, cols] the caller's memory, to which values are got */
+    bool         stays;  /* it keeps its first values: nothing is added to it          */
     bool         by_row; /* runs get single rows from the table each time, never all of it */
 } pli_stored;
 

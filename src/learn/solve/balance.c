@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learn/keep/keep.h"
+#include "learn/solve/settled.h"
 #include "table/table.h"
 
 plait_status pli_balance_check(const pli_run *run) {
@@ -20,13 +21,16 @@ plait_status pli_balance_check(const pli_run *run) {
 plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *batches) {
     const pli_resume *r = run->resume;
     const int64_t     blocks = pli_dataset_blocks(run->data);
-    const int64_t     begin = r != NULL && r->epoch < run->epochs ? r->epoch * run->clocks + r->epoch_clock : 0;
+    const bool        settles = pli_settles(run); /* a clock of the book is a meeting */
+    const int64_t     clocks = settles ? 1 : run->clocks;
+    const bool        goes_on = !settles && r != NULL && r->epoch < run->epochs;
+    const int64_t     begin = goes_on ? r->epoch * run->clocks + r->epoch_clock : 0;
     *balance = (pli_balance){ .run = run,
                               .batches = batches,
                               .terms = { .blocks = blocks,
-                                         .clocks = run->clocks,
+                                         .clocks = clocks,
                                          .tenants = pli_run_holders(run),
-                                         .first = pli_lease_first(begin, run->clocks) } };
+                                         .first = pli_lease_first(begin, clocks) } };
     balance->lease = pli_array((size_t)blocks, sizeof *balance->lease);
     balance->held = pli_array((size_t)blocks, sizeof *balance->held);
     balance->part = pli_array((size_t)blocks, sizeof *balance->part);
@@ -38,7 +42,7 @@ plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *
         balance->lease[balance->n++] =
             (pli_lease){ .block = block->number, .rows = block->rows, .until = PLI_LEASE_OPEN };
     }
-    return run->opts->replicas > 1 ? pli_balance_copies_begin(balance) : PLAIT_OK;
+    return run->opts->replicas > 1 || settles ? pli_balance_copies_begin(balance) : PLAIT_OK;
 }
 
 void pli_balance_end(pli_balance *balance) {

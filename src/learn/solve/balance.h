@@ -64,5 +64,8 @@ plait_status pli_balance_copies_batch(pli_balance *balance, int64_t epoch, int64
 void         pli_balance_copies_end(pli_balance *balance);
 /** Workers have come or gone; clock is the next one. Called by all who are in; not collective. */
 plait_status pli_balance_copies_anew(pli_balance *balance, int64_t clock);
+/** All workers tell each other their rows and seconds; the copies of the book decide whose each block is in clock
+ *  `now`. */
+plait_status pli_balance_copies_agree(pli_balance *balance, int64_t now);
 
 #endif

@@ -68,7 +68,7 @@ static bool some_spare_lives(const pli_run *run) {
 }
 
 /* All living workers hear the same paces, and of the same dead. */
-static plait_status agree(pli_balance *balance, int64_t now) {
+plait_status pli_balance_copies_agree(pli_balance *balance, int64_t now) {
     pli_run  *run = balance->run;
     pli_book *book = balance->copies.book;
     PLI_TRY(plait_comm_allgather(run->comm, &balance->pace, sizeof balance->pace, balance->copies.told));
@@ -85,13 +85,15 @@ static plait_status agree(pli_balance *balance, int64_t now) {
     for (int32_t b = 0; b < (int32_t)balance->terms.blocks; b++) {
         const int32_t before = balance->copies.home[b], me = plait_comm_rank(run->comm);
         balance->copies.home[b] = pli_book_holder(book, b, now);
-        if (before == me && balance->copies.home[b] != me) pli_batches_drop(balance->batches, b);
+        if (before == me && balance->copies.home[b] != me && balance->batches != NULL)
+            pli_batches_drop(balance->batches, b);
     }
     return PLAIT_OK;
 }
 
 plait_status pli_balance_copies_batch(pli_balance *balance, int64_t epoch, int64_t clock, bool inherited,
                                       pli_batch *batch_out) {
-    if (!inherited && clock % PLI_LEASE_EVERY == 0) PLI_TRY(agree(balance, epoch * balance->terms.clocks + clock));
+    if (!inherited && clock % PLI_LEASE_EVERY == 0)
+        PLI_TRY(pli_balance_copies_agree(balance, epoch * balance->terms.clocks + clock));
     return pli_heir_batch(&balance->copies.heir, epoch, clock, inherited, batch_out);
 }

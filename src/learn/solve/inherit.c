@@ -58,9 +58,14 @@ plait_status pli_heir_batch_of(pli_heir *heir, int32_t home, int64_t epoch, int6
 
 /* --- in sums of all ----------------------------------------------------------------------------------------------- */
 
+/* Before it has died, if it has. */
+static int32_t home_of(const pli_run *run, const pli_dataset *data, int32_t block) {
+    return run->homes != NULL && data == run->data ? run->homes[block] : pli_dataset_home(data, block);
+}
+
 bool pli_living_is_mine(const pli_run *run, const pli_dataset *data, int32_t block) {
     return pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), run->opts->spares,
-                       pli_dataset_home(data, block), (uint64_t)block) == plait_comm_rank(run->comm);
+                       home_of(run, data, block), (uint64_t)block) == plait_comm_rank(run->comm);
 }
 
 plait_status pli_living_blocks(const pli_run *run, const pli_dataset *data, pli_living *held) {
@@ -70,8 +75,11 @@ plait_status pli_living_blocks(const pli_run *run, const pli_dataset *data, pli_
     held->lent = pli_calloc((size_t)blocks + 1, sizeof *held->lent);
     if (held->block == NULL || held->lent == NULL)
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
-    for (; held->n < own; held->n++) held->block[held->n] = pli_dataset_block(data, held->n);
-    for (int32_t b = 0; pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
+    for (int32_t i = 0; i < own; i++)
+        if (run->homes == NULL || pli_living_is_mine(run, data, pli_dataset_block(data, i)->number))
+            held->block[held->n++] = pli_dataset_block(data, i);
+    const bool others = pli_comm_absent(run->comm) > 0 || run->homes != NULL;
+    for (int32_t b = 0; others && b < blocks; b++) {
         if (pli_dataset_home(data, b) == plait_comm_rank(run->comm) || !pli_living_is_mine(run, data, b)) continue;
         PLI_TRY(pli_dataset_borrow(data, b, &held->lent[held->borrowed], run->err));
         held->block[held->n++] = pli_borrowed_block(held->lent[held->borrowed++]);

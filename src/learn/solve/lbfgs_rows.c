@@ -11,6 +11,7 @@
  * sum finds that another worker is missing. */
 #include "learn/solve/lbfgs_run.h"
 
+#include "learn/solve/settled.h"
 #include "table/table.h"
 
 /* --- whose rows --------------------------------------------------------------------------------------------------- */
@@ -19,14 +20,18 @@ plait_status pli_lbfgs_rows_begin(pli_lbfgs *l) {
     pli_run *run = l->run;
     PLI_TRY(pli_batches_create(run->data, run->opts->seed, 1, false, run->fraction > 0 ? pli_run_holds_back : NULL, run,
                                &l->batches, run->err));
-    if (run->opts->replicas < 2) return pli_batches_get(l->batches, 0, 0, &l->batch, run->err);
+    PLI_TRY(pli_settled_begin(run, l->batches));
+    if (run->opts->replicas < 2 && run->settled == NULL) return pli_batches_get(l->batches, 0, 0, &l->batch, run->err);
     l->held = pli_array((size_t)pli_dataset_blocks(run->data) + 1, sizeof *l->held);
     if (l->held == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
-    return pli_heir_begin(&l->heir, run, l->batches);
+    PLI_TRY(pli_heir_begin(&l->heir, run, l->batches));
+    l->heir.home = run->homes;
+    return PLAIT_OK;
 }
 
 void pli_lbfgs_rows_end(pli_lbfgs *l) {
     pli_heir_end(&l->heir);
+    pli_settled_end(l->run);
     pli_free(l->held);
     l->held = NULL;
     pli_batches_destroy(&l->batches);
@@ -66,7 +71,10 @@ typedef struct pass {
 static plait_status compute(pli_lbfgs *l, const pass *p, pli_total *total) {
     const void *values = p->values;
     if (values == NULL) PLI_TRY(plait_table_read(l->w, 0, l->rows, &values));
-    return l->pass->compute(l, values, total);
+    pli_settled_begin_work(l->run);
+    PLI_TRY(l->pass->compute(l, values, total));
+    pli_settled_end_work(l->run, l->batch.rows);
+    return PLAIT_OK;
 }
 
 static plait_status add_gradient(pli_lbfgs *l, void *arg) {
@@ -118,6 +126,7 @@ plait_status pli_lbfgs_evaluate(pli_lbfgs *l, const void *values, pli_sums *own_
     pass     p = { .values = values };
     pli_sums all;
     int32_t  absent;
+    bool     moved; /* the next clock takes the rows as they lie then */
     PLI_TRY(pli_lbfgs_clock(l, add_gradient, &p));
     run->clocks_done++;
     absent = pli_comm_absent(run->comm);
@@ -130,5 +139,5 @@ plait_status pli_lbfgs_evaluate(pli_lbfgs *l, const void *values, pli_sums *own_
     l->loss = all.loss / (double)run->train_rows;
     l->excess = l->is_soft ? all.absolute / (double)run->train_rows : 0;
     l->stop = all.right > 0;
-    return PLAIT_OK;
+    return pli_settled_meet(run, &moved);
 }

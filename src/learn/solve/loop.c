@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "learn/keep/keep.h"
+#include "learn/solve/settled.h"
 #include "learn/solve/turnover.h"
 #include "table/table.h"
 
@@ -48,7 +49,7 @@ static plait_status fetch(pli_loop *loop, int64_t epoch, int64_t clock, bool inh
     pli_run   *run = loop->run;
     pli_batch *batch = &loop->batch;
     uint64_t   at = pli_comm_span_begin(run->comm);
-    if (run->balanced) PLI_TRY(pli_balance_batch(&loop->balance, epoch, clock, inherited, batch));
+    if (loop->leases) PLI_TRY(pli_balance_batch(&loop->balance, epoch, clock, inherited, batch));
     else if (loop->heir.part != NULL) PLI_TRY(pli_heir_batch(&loop->heir, epoch, clock, inherited, batch));
     else PLI_TRY(pli_batches_get(loop->batches, epoch, clock, batch, run->err));
     if (run->stream) pli_run_charge_parsed(run, batch);
@@ -291,7 +292,7 @@ static plait_status order_batches(pli_loop *loop) {
     if (is_in_first_epoch(run)) {
         run->lanes = run->resume->lanes;
         run->tail = run->resume->tail;
-    } else if (run->epochs == 1 && !run->balanced) {
+    } else if (run->epochs == 1 && !loop->leases) {
         run->lanes = loop->steps->lanes(run, &run->tail);
     }
     if (run->lanes == 0 || run->live) return PLAIT_OK;
@@ -316,7 +317,7 @@ static plait_status begin_batches(pli_loop *loop) {
                                run->fraction > 0 ? pli_run_holds_back : NULL, run, &loop->batches, run->err));
     if (run->in_order) pli_batches_begin_in_order(loop->batches);
     PLI_TRY(order_batches(loop));
-    if (run->balanced) return pli_balance_begin(&loop->balance, run, loop->batches);
+    if (loop->leases) return pli_balance_begin(&loop->balance, run, loop->batches);
     return run->opts->replicas > 1 ? pli_heir_begin(&loop->heir, run, loop->batches) : PLAIT_OK;
 }
 
@@ -335,6 +336,7 @@ static void end(pli_loop *loop) {
     pli_keep_end(run);
     pli_turnover_end(loop);
     pli_balance_end(&loop->balance);
+    pli_settled_end(run);
     pli_heir_end(&loop->heir);
     pli_batches_destroy(&loop->batches);
     run->loop = NULL;
@@ -374,7 +376,7 @@ static plait_status begin(pli_loop *loop) {
                  pli_job_may_leap(run->job);
     loop->sums_need_all = run->opts->replicas > 1 || pli_run_stages(run) > 1 || some_sum_needs_all(run);
     PLI_TRY(begin_batches(loop));
-    loop->overlaps = !run->balanced && !step_parses(loop) && pli_job_overlaps(run->job);
+    loop->overlaps = !loop->leases && !step_parses(loop) && pli_job_overlaps(run->job);
     PLI_TRY(pli_keep_begin(run));
     PLI_TRY(pli_resume_tables(run));
     PLI_TRY(skip(loop));
@@ -384,11 +386,11 @@ static plait_status begin(pli_loop *loop) {
 }
 
 plait_status pli_loop_run(pli_run *run, const pli_steps *steps) {
-    pli_loop loop = { .run = run, .steps = steps };
+    pli_loop loop = { .run = run, .steps = steps, .leases = run->balanced && !pli_settles(run) };
     run->loop = &loop;
     plait_status status = begin(&loop);
     if (status == PLAIT_OK) status = all_epochs(&loop);
-    if (status == PLAIT_OK && run->balanced) status = tell_shares(&loop);
+    if (status == PLAIT_OK && loop.leases) status = tell_shares(&loop);
     if (status == PLAIT_OK && steps->finish != NULL) status = steps->finish(run);
     end(&loop);
     return status;

@@ -68,7 +68,8 @@ struct pli_loop {
     pli_batch        batch;   /* of this clock, or of the next one if that is fetched */
     bool             fetched;
     bool             overlaps; /* the next batch is fetched while sums travel          */
-    pli_balance      balance; /* of a balanced run */
+    bool             leases;  /* blocks change hands from clock to clock */
+    pli_balance      balance; /* leases */
     pli_heir         heir;    /* of a run that goes on when a worker dies; part NULL: of any other */
     pli_meter        meter;
     pli_total        total;         /* losses of the clock at hand, own rows */
@@ -89,14 +90,14 @@ extern const pli_steps pli_learner_steps;
 
 /** Call these around the computation over a batch's rows: a balanced run measures how long it takes (balance.h). */
 static inline void pli_loop_work_begin(pli_run *run) {
-    if (run->balanced) pli_balance_begin_work(&run->loop->balance);
+    if (run->loop->leases) pli_balance_begin_work(&run->loop->balance);
 }
 static inline void pli_loop_work_end(pli_run *run) {
-    if (run->balanced) pli_balance_end_work(&run->loop->balance, 0);
+    if (run->loop->leases) pli_balance_end_work(&run->loop->balance, 0);
 }
 /** The same; within_ns of that time it waited for the other ranks of its replica. */
 static inline void pli_loop_work_end_within(pli_run *run, uint64_t within_ns) {
-    if (run->balanced) pli_balance_end_work(&run->loop->balance, within_ns);
+    if (run->loop->leases) pli_balance_end_work(&run->loop->balance, within_ns);
 }
 
 #endif

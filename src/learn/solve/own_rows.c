@@ -7,7 +7,10 @@ static plait_status gather_own(pli_run *run, pli_own_rows *held) {
     const int32_t blocks = pli_dataset_blocks(run->data);
     held->batch = (pli_batch){ .part = held->batch.part };
     for (int32_t b = 0; b < blocks; b++) {
-        if (!pli_living_is_mine(run, run->data, b)) continue;
+        if (!pli_living_is_mine(run, run->data, b)) {
+            if (run->homes != NULL) pli_batches_drop(run->loop->batches, b);
+            continue;
+        }
         pli_part *part = &held->batch.part[held->batch.parts++];
         PLI_TRY(pli_batches_part(run->loop->batches, b, 0, 0, part, run->err));
         held->batch.rows += part->rows;
@@ -32,7 +35,8 @@ static plait_status count_holders(const pli_run *run, pli_own_rows *held, int64_
 
 plait_status pli_own_rows_gather(pli_run *run, pli_own_rows *held) {
     const int32_t workers = plait_comm_workers(run->comm);
-    int64_t      *has = pli_calloc((size_t)workers, sizeof *has);
+    PLI_TRY(pli_settled_begin(run, NULL)); /* until here the solver may look at rows that it no longer has */
+    int64_t *has = pli_calloc((size_t)workers, sizeof *has);
     if (held->gone == NULL) held->gone = pli_calloc((size_t)workers, sizeof *held->gone);
     if (held->batch.part == NULL)
         held->batch.part = pli_array((size_t)pli_dataset_blocks(run->data) + 1, sizeof *held->batch.part);
@@ -67,6 +71,12 @@ plait_status pli_own_rows_learn(pli_run *run, bool came, pli_own_rows *held) {
     PLI_TRY(plait_comm_allreduce(run->comm, &holders, 1, PLAIT_I64, PLAIT_MAX));
     held->holders = (int32_t)holders;
     return PLAIT_OK;
+}
+
+plait_status pli_own_rows_move(pli_run *run, plait_status (*revive)(pli_run *run)) {
+    bool moved;
+    PLI_TRY(pli_settled_meet(run, &moved));
+    return moved ? revive(run) : PLAIT_OK;
 }
 
 bool pli_own_rows_died(const pli_run *run, const pli_own_rows *held) {

@@ -9,6 +9,7 @@
 #define PLI_LEARN_OWN_ROWS_H
 
 #include "learn/solve/loop.h"
+#include "learn/solve/settled.h"
 
 typedef struct pli_own_rows {
     pli_batch batch;   /* own rows, and those of dead workers that have fallen to this one */
@@ -27,6 +28,9 @@ void         pli_own_rows_leave(pli_own_rows *held);
 /** Workers have come, and have no rows yet: they learn how many workers have some. Collective over those who are
  *  in. */
 plait_status pli_own_rows_learn(pli_run *run, bool came, pli_own_rows *held);
+/** Under --balance dynamic all decide whose each block is from here on (settled.h). If any changes hands, goes on by
+ *  the solver's function for deaths. Collective. */
+plait_status pli_own_rows_move(pli_run *run, plait_status (*revive)(pli_run *run));
 /** Has a worker died since? After a collective all workers get the same answer. */
 bool         pli_own_rows_died(const pli_run *run, const pli_own_rows *held);
 /** Is there something to do in this call of the step? Not without rows, nor when the loop calls again for the rows of a

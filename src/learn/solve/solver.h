@@ -22,6 +22,7 @@ struct pli_solver {
     const char *why_mirrors; /* the same, where workers average mirrors; NULL: as why           */
     pli_demand  demand; /* of the other settings (table/pairs/)                             */
     bool        passes; /* each clock is a pass over all rows                               */
+    bool        settles; /* with --balance dynamic rows change hands where all workers meet (settled.h)      */
     bool        adds;   /* its tables have no update rule                                   */
     bool        draws;  /* it goes through the rows in an order that the seed decides      */
     bool        by_data; /* auto takes it only where the learner, once it knows the data, prefers it       */

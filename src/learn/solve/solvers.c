@@ -42,11 +42,12 @@ const pli_solver pli_solver_lbfgs = {
     .name = "lbfgs",
     .why = "rows stay and reads are whole clocks, so L-BFGS converges, whatever the features' scales",
     .passes = true,
+    .settles = true,
     .suits = suits_passes,
     .demand = { .who = "lbfgs",
                 .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY | PLAIT_FUNCTIONS,
                 .why = "a line search compares sums over all rows at one point",
-                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END |
+                .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_OWN_END |
                           PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH }
 };
 
@@ -55,10 +56,11 @@ const pli_solver pli_solver_newton = {
     .why = "rows stay and reads may be stale: a sum of the workers' models needs no step size",
     .why_mirrors = "rows stay and workers average mirrors: a sum of the workers' models needs no step size",
     .passes = true,
+    .settles = true,
     .adds = true,
     .suits = suits_passes,
     .demand = { .who = "newton",
-                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
+                .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
                           PLAIT_SUMS_ANEW | PLAIT_COMPARES | PLAIT_SMOOTH }
 };
 
@@ -67,13 +69,14 @@ const pli_solver pli_solver_cd = {
     .why = "rows stay and the penalty gives the loss a dual problem: ascent row by row needs no step size",
     .draws = true,
     .passes = true,
+    .settles = true,
     .adds = true,
     .by_data = true,
     .suits = suits_passes,
     .demand = { .who = "cd",
                 .needs = PLAIT_ONE_COPY,
                 .why = "its sum of what each row weighs must not be averaged",
-                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
+                .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
                           PLAIT_SUMS_ANEW | PLAIT_COMPARES }
 };
 
@@ -81,13 +84,14 @@ const pli_solver pli_solver_coordinates = {
     .name = "cd",
     .why = "a path of penalties was asked for, which coordinates take from one to the next",
     .passes = true,
+    .settles = true,
     .adds = true,
     .by_data = true,
     .suits = suits_passes,
     .demand = { .who = "cd",
                 .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
                 .why = "all workers must move the same coordinate by the same sum",
-                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
+                .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
                           PLAIT_SUMS_ANEW | PLAIT_COMPARES | PLAIT_SAME_WORKERS }
 };
 
