@@ -176,7 +176,8 @@ static void draw_fellow(world *w) {
     w->fellow = -1;
     if (w->layout.replicas < 3 || pick(w, 4) == 0) return;
     w->fellow = (int32_t)pick(w, (uint64_t)w->ranks);
-    w->fellow_at = w->death_at + (pick(w, 2) == 0 ? 0 : (int64_t)pick(w, 200));
+    const int64_t later = pick(w, 2) == 0 ? 0 : (int64_t)pick(w, 200);
+    w->fellow_at = w->death_at == INT64_MAX ? 0 : w->death_at + later; /* 0: with the victim */
 }
 
 /* How many workers there are, and how many ranks that only serve. */
