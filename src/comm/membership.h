@@ -1,8 +1,8 @@
 /* comm/membership.h - who lives, as numbered views that no two sides of a cut can disagree on.
  *
  * A *view* is a number and a set of ranks, each with its incarnation. View 1 has all ranks. Every rank of a view has a
- * machine like this one; together they decide the next view, which lacks some ranks, or has some again. Deaths reach the
- * rooms above from views alone. There are two kinds of news:
+ * machine like this one; together they decide the next view, which lacks some ranks, or has some again. Deaths reach
+ * the rooms above from views alone. There are two kinds of news:
  *
  *   attested   the rank is gone for certain: its process has ended, or it says itself that it has failed.
  *   suspected  nothing is heard of the rank. It may be dead, frozen or behind a cut link, and may think the same of us.
