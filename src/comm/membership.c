@@ -388,6 +388,7 @@ void pli_membership_take(pli_membership *m, uint64_t now_ns, const pli_msg *msg,
     if ((m->state != PLI_MEMBERSHIP_GOES_ON && !waits) || src < 0 || src >= m->size || src == m->me) return; /* M5 */
     uint64_t *copy = pli_array(pli_mail_words(m), sizeof *copy);
     if (copy != NULL && pli_membership_read(m, pli_msg_body(msg), msg->head.body_bytes, copy, &mail)) {
+        m->renewed = m->renewed || mail.renewed; /* what it accepts it says as it was */
         if (msg->head.kind == PLI_MEMBERSHIP_RETURN) {
             if (!waits) on_return(m, src, msg->head.incarnation, out);
         } else if (waits) {
@@ -426,6 +427,7 @@ void pli_membership_take_leave(pli_membership *m, uint64_t now_ns, int32_t rank,
     if (m->state != PLI_MEMBERSHIP_GOES_ON || rank == m->me || pli_ranks_has(m->left, rank)) return;
     uint64_t *copy = pli_array(pli_mail_words(m), sizeof *copy);
     if (copy != NULL && pli_membership_read(m, word, bytes, copy, &mail)) {
+        m->renewed = m->renewed || mail.renewed;
         if (mail.head.view > m->view) pli_membership_adopt(m, mail.head.view, mail.members, mail.lives);
         pli_membership_note_leaver(m, &mail);
         pli_ranks_add(m->left, rank);

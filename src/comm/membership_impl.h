@@ -18,6 +18,7 @@ typedef struct pli_membership_mail {
     pli_membership_head head;
     const uint64_t     *members, *first, *second;
     const uint32_t     *lives, *second_lives; /* [size] */
+    bool                renewed;              /* the sender says them */
 } pli_membership_mail;
 
 static inline size_t pli_set_bytes(const pli_membership *m) { return (size_t)m->words * sizeof(uint64_t); }

@@ -136,6 +136,37 @@ static void test_a_ballot_is_above_a_leavers_promise(void **state) {
     destroy(&all);
 }
 
+/* Rank 2 is dead and out, and asks 0 alone to return. 1 accepts the view in which its next life is; then it proposes
+ * that view itself. What it says of the view is that life, though nobody has asked 1. */
+static void test_who_accepts_a_life_says_so(void **state) {
+    (void)state;
+    ranks all;
+    make(&all);
+    attest(&all, 0, 2);
+    assert_true(bring(&all, PLI_MEMBERSHIP_PREPARE, 3));
+    assert_true(bring(&all, PLI_MEMBERSHIP_PROMISE, 0));
+    assert_true(bring(&all, PLI_MEMBERSHIP_ACCEPT, 3));
+    assert_true(bring(&all, PLI_MEMBERSHIP_ACCEPTED, 0));
+    assert_int_equal(all.m[0].view, 2);
+    pli_membership_destroy(&all.m[2]);
+    assert_true(pli_membership_init(&all.m[2], FOUR, 2, 2, RETRY, DEADLINE, false));
+    pli_out_drop(&all.out);
+    pli_membership_wake(&all.m[2], all.now_ns, &all.out);
+    assert_true(bring(&all, PLI_MEMBERSHIP_RETURN, 0));
+    propose(&all, 0);
+    assert_true(bring(&all, PLI_MEMBERSHIP_PREPARE, 1));
+    assert_true(bring(&all, PLI_MEMBERSHIP_PROMISE, 0));
+    assert_true(bring(&all, PLI_MEMBERSHIP_ACCEPT, 1));
+    assert_true(all.m[1].accepted > 0 && all.m[1].value_lives[2] == 2);
+    propose(&all, 1);
+    assert_true(bring(&all, PLI_MEMBERSHIP_PREPARE, 3));
+    assert_true(bring(&all, PLI_MEMBERSHIP_PROMISE, 1));
+    assert_true(bring(&all, PLI_MEMBERSHIP_ACCEPT, 3));
+    assert_true(all.m[3].accepted > 0 && pli_ranks_has(all.m[3].value, 2));
+    assert_int_equal(all.m[3].value_lives[2], 2);
+    destroy(&all);
+}
+
 /* A rank that has left waits for the end of the others; should its process be killed meanwhile, nothing changes. */
 static void test_a_leaver_may_die(void **state) {
     (void)state;
@@ -240,6 +271,7 @@ int main(void) {
         cmocka_unit_test(test_a_death_behind_the_ballot_does_not_count),
         cmocka_unit_test(test_half_decides_after_a_death),
         cmocka_unit_test(test_a_ballot_is_above_a_leavers_promise),
+        cmocka_unit_test(test_who_accepts_a_life_says_so),
         cmocka_unit_test(test_a_leaver_may_die),
         cmocka_unit_test(test_two_ranks),
         cmocka_unit_test(test_a_suspicion_is_withdrawn),

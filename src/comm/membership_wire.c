@@ -55,7 +55,8 @@ bool pli_membership_read(const pli_membership *m, const void *body, size_t bytes
     if (body == NULL || (bytes != sizeof mail->head + sets && bytes != sizeof mail->head + sets + both)) return false;
     memcpy(&mail->head, body, sizeof mail->head);
     memcpy(copy, (const unsigned char *)body + sizeof mail->head, sets);
-    if (bytes > sizeof mail->head + sets) memcpy(lives, (const unsigned char *)body + sizeof mail->head + sets, both);
+    mail->renewed = bytes > sizeof mail->head + sets;
+    if (mail->renewed) memcpy(lives, (const unsigned char *)body + sizeof mail->head + sets, both);
     else
         for (int32_t i = 0; i < 2 * m->size; i++) lives[i] = 1;
     mail->lives = lives;

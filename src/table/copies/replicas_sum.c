@@ -315,6 +315,16 @@ bool pli_replicas_redo(pli_server *server, pli_msg *msg, pli_out *out) {
     return true;
 }
 
+/* What the worker has pushed in the stead of those whom it tells of now, the highest of whom has this number. (Of an
+ * earlier clock it tells again when another replica serves: what it pushes in this one is for others.) */
+static void take_redone(pli_replicas *c, int32_t worker, int32_t workers, int64_t clock, int32_t highest) {
+    pli_waiting_push *first = c->redo[workers + worker];
+    if (first == NULL || first->msg->head.clock > clock) return;
+    for (pli_waiting_push *push = first; push != NULL; push = push->next) push->stead = highest;
+    link_at_end(&c->redo[worker], first);
+    c->redo[workers + worker] = NULL;
+}
+
 void pli_replicas_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
     pli_replicas *c = server->replicas;
     int32_t     worker = msg->head.src, workers = server->layout.workers, highest = 0;
@@ -335,9 +345,7 @@ void pli_replicas_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, 
         if (!c->dead[id] && server->clocks[id] != PLAIT_LEFT) pli_server_lose(server, now_ns, (int32_t)id);
     }
     if (msg->head.clock >= pli_replicas_prepared(server)) c->ended[worker] = msg->head.seq;
-    for (pli_waiting_push *push = c->redo[workers + worker]; push != NULL; push = push->next) push->stead = highest;
-    link_at_end(&c->redo[worker], c->redo[workers + worker]);
-    c->redo[workers + worker] = NULL;
+    take_redone(c, worker, workers, msg->head.clock, highest);
     pli_same_viewed(server, worker, msg->head.clock, out);
     pli_server_look_again(server, now_ns, out);
 }
