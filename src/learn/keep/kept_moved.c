@@ -51,21 +51,23 @@ void pli_kept_moved_add(const pli_kept_moved *m, int64_t n, const uint64_t *keys
 }
 
 /* Keys that stay move to the front; the map is not asked again. */
-void pli_kept_moved_drop(pli_kept_moved *m, int64_t n, const uint64_t *keys) {
+bool pli_kept_moved_drop(pli_kept_moved *m, int64_t n, const uint64_t *keys) {
     const int64_t row_bytes = m->cols * pli_value_bytes(m->type);
     pli_keymap    dropped;
     int64_t       left = 0;
     pli_keymap_init(&dropped);
-    for (int64_t i = 0; i < n; i++)
-        if (pli_keymap_find(&m->map, keys[i]) >= 0) (void)pli_keymap_add(&dropped, keys[i]);
-    for (int64_t i = 0; i < m->n; i++) {
+    bool          known = true; /* else a row would be put twice, the second time without its values */
+    for (int64_t i = 0; known && i < n; i++)
+        known = pli_keymap_find(&m->map, keys[i]) < 0 || pli_keymap_add(&dropped, keys[i]) >= 0;
+    for (int64_t i = 0; known && i < m->n; i++) {
         if (pli_keymap_find(&dropped, m->keys[i]) >= 0) continue;
         m->keys[left] = m->keys[i];
         memmove(pli_at(m->rows, left * row_bytes), pli_at_const(m->rows, i * row_bytes), (size_t)row_bytes);
         left++;
     }
-    m->n = left;
+    if (known) m->n = left;
     pli_keymap_destroy(&dropped);
+    return known;
 }
 
 void pli_kept_moved_close(pli_kept_moved *m) {

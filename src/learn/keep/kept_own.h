@@ -69,8 +69,8 @@ plait_status pli_kept_moved_open(pli_checkpoint *from, const char *where, const 
                                  pli_kept_moved *out, plait_error *err);
 /** Adds it to rows [n] of these keys. */
 void         pli_kept_moved_add(const pli_kept_moved *moved, int64_t n, const uint64_t *keys, void *rows);
-/** Drops those that are among keys [n]. */
-void         pli_kept_moved_drop(pli_kept_moved *moved, int64_t n, const uint64_t *keys);
+/** Drops those that are among keys [n]. false: out of memory, and none is dropped. */
+bool         pli_kept_moved_drop(pli_kept_moved *moved, int64_t n, const uint64_t *keys);
 void         pli_kept_moved_close(pli_kept_moved *moved);
 
 #endif

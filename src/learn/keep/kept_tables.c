@@ -269,7 +269,8 @@ static plait_status put_new_keys(const putting *p) {
     if (keys == NULL)
         return pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s", plait_table_name(p->table));
     plait_status status = n > 0 ? pli_checkpoint_read(p->from, tensor, 0, n, keys, p->err) : PLAIT_OK;
-    if (status >= 0) pli_kept_moved_drop(p->moved, n, keys);
+    if (status >= 0 && !pli_kept_moved_drop(p->moved, n, keys))
+        status = pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s", plait_table_name(p->table));
     pli_free(keys);
     if (status < 0 || p->moved->n == 0) return status;
     return pli_state_put(p->table, PLI_STATE_VALUES, 0, p->moved->n, p->moved->keys, p->moved->rows, p->err);
