@@ -32,6 +32,7 @@ enum { MODELS, LOSS, RENEWALS, NOTES };        /* its last values */
 enum { PAIRS_MAX = PLI_LIMITED_PAIRS, CHECK_EVERY = 4 };      /* clocks between two looks */
 enum { PATIENCE = 4, LOOSE = 12, LOOKS = 6 };  /* looks: without a smaller gap, before going in step, before an end */
 enum { FARTHER = 8 }; /* times a loss's reach: pairs know what happens on the way, and steps shorten if all grows */
+#define RESTS 1e-10 /* of the objective: a fall like this is rounding */
 #define GROWTH 0.01 /* of the objective, beyond what points that are apart explain */
 enum { SAFETY = 4 }; /* the pairs know some of the curvature only, so the gap is larger than they tell: measured */
 
@@ -355,6 +356,13 @@ static plait_status told(pli_run *run) {
     return pli_newton_scores_give(run, n->rows, pli_linear_fit_of(run)->linear.goal.columns, &n->scores);
 }
 
+/* The gap is what the pairs tell of the curvature, and with few of them that is much too little: when workers begin to
+ * go in step, it is the fixed diagonal's bound. So it counts from a full memory on, or when nothing moves any more. */
+static double told_gap(const pli_limited *n) {
+    const bool rests = fall_of(n) <= RESTS;
+    return n->pairs == n->memory || rests ? n->gap : (double)INFINITY;
+}
+
 /* Is the slope small where all are? The gap is the largest that a worker sees. Nobody adds anything between the barrier
  * and the sum, so all read the same. Collective. */
 static plait_status look(pli_run *run) {
@@ -366,7 +374,7 @@ static plait_status look(pli_run *run) {
     PLI_TRY(read_sums(run, &complete));
     if (complete) PLI_TRY(note_look(run));
     if (n->in_step) agree_point(run);
-    worst[0] = n->held.batch.rows == 0 && !n->in_step ? 0 : complete ? n->gap : (double)INFINITY;
+    worst[0] = n->held.batch.rows == 0 && !n->in_step ? 0 : complete ? told_gap(n) : (double)INFINITY;
     worst[1] = pli_run_stops_here(run);
     PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
     run->interrupted = run->interrupted || worst[1] > 0;
