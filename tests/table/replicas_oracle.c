@@ -5,7 +5,8 @@
  *     bsp     A get in clock c, and the last one, has exactly the clocks before it, of every worker, dead or not: the
  *             others stand in for the dead, each for some rows. That is the model of a run in which nobody died.
  *             A worker that stands in for one whose part was there after all may already read the clock that it stands
- *             in for, since others are a clock ahead. What it then adds is wrong and must count nowhere: it adds 2^BAD.
+ *             in for, since others are a clock ahead; and later ones, if it leaves with that clock, since then nobody
+ *             waits for it. What it then adds is wrong and must count nowhere: it adds 2^BAD.
  *     else    A get holds all that was acknowledged to the reader, all that its last get had, and nothing that was not
  *             added. At the end each worker's acknowledged clocks are there; of the dead worker's last clock all may be
  *             there, or some, or nothing. Under downpour what the dead worker had gathered since its last push is gone
@@ -95,11 +96,17 @@ static void check_opaque(world *w, int32_t k, int64_t clock) {
     SURE(w, memcmp(model.values[t][clock], seen, sizeof seen) == 0);
 }
 
+/* The last clock that who stands in may read, in vain. */
+static int64_t last_in_vain(const worker *me, int64_t clock) {
+    return me->state != STANDING_READS ? -1 : me->client.leaving ? CLOCKS - 1 : clock;
+}
+
 static void check_exactly(world *w, int32_t k, int64_t clock, int h, int32_t v, uint64_t seen) {
     worker        *me = &w->worker[k];
     const uint64_t wanted = expected(w, me->reads, v, clock, h);
     if (seen == wanted) return;
-    if (me->state == STANDING_READS && seen == expected_in(w, me->reads, v, clock + 1, clock, h)) {
+    for (int64_t c = clock; c <= last_in_vain(me, clock); c++) {
+        if (seen != expected_in(w, me->reads, v, c + 1, clock, h)) continue;
         me->in_vain = true;
         return;
     }
@@ -158,7 +165,7 @@ static void check_replaced(world *w, int32_t k, bool last, int h) {
     if (w->stale[t]) {
         good = good && clock >= least_of(w, k, last, t, h) && clock + 1 >= (int64_t)me->seen[t][h][0];
         me->seen[t][h][0] = (uint64_t)(clock + 1);
-    } else if (me->state == STANDING_READS && clock == now && last_of(w, t, -1, now + 1, h) == now) {
+    } else if (clock >= now && clock <= last_in_vain(me, now) && last_of(w, t, -1, clock + 1, h) == clock) {
         me->in_vain = true;
         return;
     } else {

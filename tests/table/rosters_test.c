@@ -9,8 +9,12 @@
 enum {
     SCHEDULES = 2000,
     SCHEDULES_FULL = 20000,
-    RARE = 36174 /* one joins and leaves with the same clock, in which a new replica of the shards is made */
+    RARE = 4
 };
+
+/* 36174: one joins and leaves with the same clock, in which a new replica of the shards is made. The others: one leaves
+ * with a clock, and stands in for a dead one in it, not having heard that it is over; the others are clocks ahead. */
+static const uint64_t rare[RARE] = { 36174, 28745, 34407, 34479 };
 
 static void test_workers_come_and_go(void **unused) {
     (void)unused;
@@ -20,9 +24,9 @@ static void test_workers_come_and_go(void **unused) {
     if (count != NULL) n = atoll(count);
     if (seed != NULL) n = 1;
     int64_t sooner = 0;
-    for (int64_t i = 0; i < n + (seed == NULL); i++) {
+    for (int64_t i = 0; i < n + (seed == NULL ? RARE : 0); i++) {
         static world   w;
-        const uint64_t number = seed != NULL ? strtoull(seed, NULL, 10) : i < n ? (uint64_t)(i + 1) : RARE;
+        const uint64_t number = seed != NULL ? strtoull(seed, NULL, 10) : i < n ? (uint64_t)(i + 1) : rare[i - n];
         const int32_t  replicas = i < n && i % 3 == 2 ? 3 : 2;
         bool           again = false;
         for (int32_t table = 0; table < TABLES_MAX; table++) forget_gets(table);

@@ -9,6 +9,8 @@
  *   leave   A worker ends its last clock with the flag LEAVES. Each server has this CLOCK before it prepares the clock,
  *           so the clock's SUM says AWAY in the log of each. All that the worker has pushed counts, and nothing is
  *           done again: the others hold its items from the next clock on.
+ *           Nobody waits until it has heard that. If one dies before, it stands in for that one in a clock that is over
+ *           everywhere: what it pushes is dropped, and what it reads may be of any later clock.
  *   join    A worker that is away asks the first server (JOIN). When that server prepares a clock c, the SUM says HERE
  *           of it: it takes part from clock c + 1 on. The word that clock c is safe (SAFE) brings the roster to all
  *           workers, so they all know before clock c + 1. Each tells each server (ROSTER), ahead of anything of clock

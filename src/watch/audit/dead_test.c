@@ -64,6 +64,40 @@ static void test_others_stand_in(void **state) {
     }
 }
 
+/* Rank 1 leaves with clock 1, and the others end clock 2 without it. Before it hears that clock 1 is over, rank 0 dies,
+ * and it stands in: it reads clock 2, in vain. It may not if it does not stand in, or if it was in clock 2. */
+static void test_who_leaves_reads_later_clocks_in_vain(void **state) {
+    (void)state;
+    enum { IN_VAIN, IN_EARNEST, IT_WAS_IN, HOWS };
+    for (int how = 0; how < HOWS; how++) {
+        maker m;
+        begin_copies(&m, "bsp");
+        first_clock(&m);
+        for (int32_t w = 0; w < WORKERS; w++) pushes(&m, w, 1);
+        for (int32_t w = 0; w < WORKERS; w++)
+            for (int32_t s = 0; s < SHARDS; s++) taken(&m, s, w, 1);
+        for (int32_t w = 0; w < WORKERS; w += 2) {
+            end_clock(&m, w, 1);
+            pushes(&m, w, 2);
+        }
+        for (int32_t s = 0; s < SHARDS; s++) {
+            for (int32_t w = 0; w < WORKERS; w += 2) taken(&m, s, w, 2);
+            for (int32_t place = 0; place < 2; place++)
+                counted(&m, s, place, 1, how == IT_WAS_IN ? m.seq[1][s] + 1 : 0, 2);
+            gone(&m, s, 0, 0);
+        }
+        if (how != IN_EARNEST) plain(&m, 1, PLI_EVENT_STAND);
+        get(&m, 1, 1, 3 * WORKERS - 1, 0);
+        if (how != IN_EARNEST) pushes(&m, 1, 1);
+        if (how != IN_EARNEST) stands_in(&m, 1, 1);
+        end_clock(&m, 2, 2);
+        end_clock(&m, 1, 1);
+        end_clock(&m, 1, 2);
+        end_of_living(&m);
+        judge(&m, NULL, how == IN_VAIN ? PLI_AUDIT_PROVEN : PLI_AUDIT_REFUTED, how == IN_VAIN ? NULL : "future", NULL);
+    }
+}
+
 /* Server 0's rank, 3, dies, and worker 0 with it. The second replica had all but the last push of worker 1, which sends
  * it again. */
 static void test_the_second_copy_goes_on(void **state) {
@@ -161,6 +195,7 @@ static void test_a_run_that_broke_off(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_others_stand_in),
+                                        cmocka_unit_test(test_who_leaves_reads_later_clocks_in_vain),
                                         cmocka_unit_test(test_the_second_copy_goes_on),
                                         cmocka_unit_test(test_a_log_may_end_in_a_clock),
                                         cmocka_unit_test(test_a_run_that_broke_off),
