@@ -198,8 +198,7 @@ static bool is_sound(const pli_server *server, const pli_wire_whole *whole, cons
 }
 
 static void take_worker(pli_server *server, int32_t w, const pli_wire_logged *logged) {
-    pli_replicas   *c = server->replicas;
-    const int32_t workers = server->layout.workers;
+    pli_replicas *c = server->replicas;
     server->peer[w].rx.expected = logged->seq + 1;
     server->peer[w].ended = logged->ended;
     c->ended[w] = logged->seq;
@@ -209,8 +208,15 @@ static void take_worker(pli_server *server, int32_t w, const pli_wire_logged *lo
     else if (c->roster.away[w]) pli_roster_admit(server, w, logged->ended);
     c->roster.parked[w] = logged->state == PLI_LOG_PARKED;
     if (logged->state == PLI_LOG_DEAD && !c->dead[w]) pli_replicas_bury(server, w);
-    for (int32_t v = 0; logged->state == PLI_LOG_DEAD && v < workers; v++) c->views[(int64_t)v * workers + w] = 1;
     pli_server_move_clock(server, w, logged->state == PLI_LOG_HERE ? logged->ended : PLAIT_LEFT);
+}
+
+/* All have stood in for the dead, also those who have come since: it was forgotten of these as they were let in. */
+static void take_views(pli_server *server) {
+    pli_replicas *c = server->replicas;
+    const int64_t workers = server->layout.workers;
+    for (int64_t v = 0; v < workers; v++)
+        for (int64_t w = 0; c->logged[v] == PLI_LOG_DEAD && w < workers; w++) c->views[w * workers + v] = 1;
 }
 
 static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_error *err) {
@@ -240,6 +246,7 @@ static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_err
         c->called = whole.called;
     }
     for (size_t w = 0; w < workers; w++) take_worker(server, (int32_t)w, &logged[w]);
+    take_views(server);
     for (size_t t = 0; t < tables; t++)
         if (server->table[t] != NULL) server->table[t]->state = version[t];
     server->applied = whole.applied;
