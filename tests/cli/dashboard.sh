@@ -87,7 +87,7 @@ if [ -z "$mpirun" ]; then
     wait $pid || code=$?
     [ $code -eq 75 ] || fail "exit $code after SIGTERM: $(cat run.err)"
     curl -s -m 5 "$base" >/dev/null && fail "somebody still listens"
-    begin chosen "$PLAIT" train --data part --workers 2 --balance dynamic --epochs 1000000 --dashboard 0
+    begin chosen "$PLAIT" train --data part --model mlp --workers 2 --balance dynamic --epochs 1000000 --dashboard 0
     until_holds 60 shows '^plait_run_info{.*topology="[a-z].*optimizer="[a-z]' ||
         fail "what was chosen is not shown: $(cat figures)"
     says figures 'optimizer="auto"' && fail "optimizer auto is shown"
