@@ -158,7 +158,8 @@ static plait_status read_part(const pli_shard *shard, int32_t worker, const unsi
                              .n = head.n,
                              .keys = (const uint64_t *)(body + sizeof head),
                              .values = body + sizeof head + head.n * 8 };
-    *stead = (int32_t)(head.flags >> STEAD) - 1;
+    const int64_t who = (head.flags >> STEAD) - 1;
+    *stead = who >= -1 && who < INT32_MAX ? (int32_t)who : INT32_MAX; /* no worker has that number */
     *at += list_bytes(&shard->spec, head.n);
     return pli_shard_check(shard, part, err);
 }
