@@ -296,11 +296,22 @@ static bool as_the_others(const double values[VALUES]) {
     return same;
 }
 
+/* What is left at the end, as any of the workers has read it. */
+static plait_status note_left(plait_table *table) {
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    double                 values[VALUES];
+    PLI_TRY(read_all(table, values));
+    pthread_mutex_lock(&one);
+    memcpy(run->left, values, sizeof values);
+    pthread_mutex_unlock(&one);
+    return PLAIT_OK;
+}
+
 /* Behind a barrier, so nothing is under way. */
 static plait_status check_end(plait_table *const *table, int32_t me) {
     double values[VALUES] = { 0 };
     PLI_TRY(check_counts(table[0], me, p.clocks + p.delay, false));
-    if (table[0] != NULL && p.keeps) PLI_TRY(read_all(table[0], run->left));
+    if (table[0] != NULL && p.keeps) PLI_TRY(note_left(table[0]));
     if (p.by_counts || table[1] == NULL) return PLAIT_OK;
     PLI_TRY(read_all(table[1], values));
     if (!as_the_others(values)) return wrong("rank %d ends with other bits than another", me);
