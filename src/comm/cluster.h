@@ -115,8 +115,8 @@ plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes,
 /** May the text stand for a host's key, such as bandwidth or latency? The option has the same name as the key.
  *  Errors: EINVAL with what was expected. */
 plait_status pli_cluster_check_host(const char *key, const char *text, plait_error *err);
-/** Do the hosts hold all ranks, do the ranks that events name exist, and is who is revived dead by then, once, and for
- *  the rest of the run? Errors: EINVAL. */
+/** Do the hosts hold all ranks? Do the ranks exist that events name? Has each rank that is revived died before, once,
+ *  and does it live from then on? Errors: EINVAL. */
 plait_status pli_cluster_check(const pli_cluster *cluster, int32_t ranks, plait_error *err);
 void         pli_cluster_free(pli_cluster *cluster);
 

@@ -243,7 +243,7 @@ static void partitions_have_sides(void **state) {
     pli_cluster_free(&c);
 }
 
-/* Who is revived has died, and lives to the end. */
+/* A rank can be revived only if it has died, and does not die again. */
 static void the_dead_are_revived(void **state) {
     (void)state;
     static const struct {

@@ -119,8 +119,7 @@ typedef struct pli_topology_ops {
      *  snap NULL: there was no memory for it, which all hear; collective), and puts rows of a slot back. */
     plait_status (*keep_slices)(plait_table *table, struct pli_snap *snap, plait_error *err);
     void (*put_slices)(plait_table *table, int32_t slot, int64_t first, int64_t n, const void *rows);
-    /** Of a table of which each worker has a mirror that differs from the others': what a checkpoint takes of it.
-     *  NULL: the table has no such mirrors. */
+    /** What a checkpoint takes of a worker's mirror, where mirrors differ. NULL: they do not. */
     const struct pli_own_ops *own;
 } pli_topology_ops;
 

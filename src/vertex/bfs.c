@@ -90,7 +90,7 @@ static void push_piece(void *user, int64_t i, int32_t thread) {
         }
 }
 
-/* Which of a word's bits are of rows that the worker pulls for? */
+/* Those of a word's bits that are of rows for which the worker pulls. */
 static uint64_t mine(const searching *s, size_t w, uint64_t bits) {
     const int64_t begin = (int64_t)w * 64;
     if (begin + 64 <= s->first || begin >= s->last) return 0;

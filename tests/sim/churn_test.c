@@ -34,6 +34,7 @@
 #include <plait/table.h>
 
 #include "sim/apart.h"
+#include "sim/clock_sets.h"
 #include "table/table.h"
 #include "table/witness.h"
 
@@ -43,8 +44,7 @@ enum { DRAWN = 20, DRAWN_FULL = 200 };
 #else
 enum { DRAWN = 120, DRAWN_FULL = 1200 };
 #endif
-enum { WORKERS_MAX = 6, RANKS_MAX = 10, ITEMS = 5, ROWS = 1040 /* a piece for each server */, CLOCKS = 14, TURNS = 6 };
-enum { CLUSTER_BYTES = 4096 };
+enum { WORKERS_MAX = 6, RANKS_MAX = 10, CLOCKS = 14, TURNS = 6 };
 #define MS          UINT64_C(1000000)
 #define PATIENCE_NS (20 * MS)
 #define NOTICED_NS  (36 * MS) /* after which a side without the right to go on has stopped */
@@ -54,16 +54,15 @@ typedef enum heal { BEFORE, MEANWHILE, NEVER } heal;
 
 typedef struct plan {
     uint64_t    seed;
-    const char *topology, *consistency;
-    bool        bsp, sums, lossy; /* sums: tables are mirrors, which all workers sum */
+    policy      kind;
+    bool        lossy;
     int32_t     workers, servers, slots, replicas, kills, turns, revives;
     bool        killed[RANKS_MAX];
     bool        stays[WORKERS_MAX]; /* it is in from the first to the last clock, unless it dies */
     int32_t     sides, side[RANKS_MAX];
     heal        heals;
     uint64_t    from_ns, until_ns;
-    char        cluster[CLUSTER_BYTES];
-    size_t      length;
+    text        cluster;
 } plan;
 
 typedef struct board {
@@ -95,13 +94,6 @@ __attribute__((format(printf, 1, 2))) static plait_status wrong(const char *form
 
 /* --- a plan ------------------------------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void say(plan *p, const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    p->length += (size_t)vsnprintf(p->cluster + p->length, CLUSTER_BYTES - p->length, format, list);
-    va_end(list);
-}
-
 static int32_t ranks_of(const plan *p) { return p->workers + p->servers; }
 
 static uint64_t between(pli_random *r, uint64_t low, uint64_t high) { return low + pli_random_below(r, high - low); }
@@ -113,9 +105,9 @@ static void say_deaths(plan *p, pli_random *r, uint64_t dies_ns[RANKS_MAX]) {
         if (p->killed[victim]) continue;
         p->killed[victim] = true;
         dies_ns[victim] = between(r, 6 * MS, 60 * MS);
-        say(p, "  - kill: {ranks: %d, at: %llu ns}\n", victim, (unsigned long long)dies_ns[victim]);
+        say(&p->cluster, "  - kill: {ranks: %d, at: %llu ns}\n", victim, (unsigned long long)dies_ns[victim]);
         if (pli_random_below(r, 2) > 0) continue;
-        say(p, "  - revive: {ranks: %d, at: %llu ns}\n", victim,
+        say(&p->cluster, "  - revive: {ranks: %d, at: %llu ns}\n", victim,
             (unsigned long long)(dies_ns[victim] + pli_random_below(r, 30 * MS)));
         p->revives++;
     }
@@ -132,7 +124,7 @@ static void say_turns(plan *p, pli_random *r, const uint64_t dies_ns[RANKS_MAX])
         const int32_t w = (int32_t)pli_random_below(r, (uint64_t)p->workers);
         at += pli_random_below(r, 10 * MS);
         if (dies_ns[w] <= at || (in[w] && n_in == least)) continue;
-        say(p, "  - %s: {ranks: %d, at: %llu ns}\n", in[w] ? "leave" : "join", w, (unsigned long long)at);
+        say(&p->cluster, "  - %s: {ranks: %d, at: %llu ns}\n", in[w] ? "leave" : "join", w, (unsigned long long)at);
         n_in += in[w] ? -1 : 1;
         in[w] = !in[w];
         p->stays[w] = false;
@@ -146,49 +138,35 @@ static void say_sides(plan *p, pli_random *r) {
                   : p->heals == MEANWHILE ? p->from_ns + PATIENCE_NS + pli_random_below(r, 24 * MS)
                                           : UINT64_MAX;
     if (p->sides == 1) return;
-    say(p, "  - partition: {sides: [");
+    say(&p->cluster, "  - partition: {sides: [");
     for (int32_t side = 0; side < p->sides; side++) {
         const char *comma = "";
-        say(p, "%s[", side > 0 ? ", " : "");
+        say(&p->cluster, "%s[", side > 0 ? ", " : "");
         for (int32_t k = 0; k < ranks_of(p); k++) {
             if (p->side[k] != side) continue;
-            say(p, "%s%d", comma, k);
+            say(&p->cluster, "%s%d", comma, k);
             comma = ", ";
         }
-        say(p, "]");
+        say(&p->cluster, "]");
     }
-    say(p, "], from: %llu ns", (unsigned long long)p->from_ns);
-    if (p->heals != NEVER) say(p, ", until: %llu ns", (unsigned long long)p->until_ns);
-    say(p, "}\n");
+    say(&p->cluster, "], from: %llu ns", (unsigned long long)p->from_ns);
+    if (p->heals != NEVER) say(&p->cluster, ", until: %llu ns", (unsigned long long)p->until_ns);
+    say(&p->cluster, "}\n");
 }
 
 static void say_cluster(plan *p, pli_random *r) {
     uint64_t dies_ns[RANKS_MAX];
-    say(p, "version: 1\nhosts: [{count: %d}]\n", ranks_of(p));
-    say(p, "cost: {clock: 2 ms, notice: 4 ms, patience: 20 ms, resend: 5 ms}\nevents:\n  - jitter: {sigma: 0.2}\n");
+    say(&p->cluster, "version: 1\nhosts: [{count: %d}]\n", ranks_of(p));
+    say(&p->cluster, "cost: {clock: 2 ms, notice: 4 ms, patience: 20 ms, resend: 5 ms}\nevents:\n"
+                     "  - jitter: {sigma: 0.2}\n");
     say_deaths(p, r, dies_ns);
     say_turns(p, r, dies_ns);
     say_sides(p, r);
     if (p->lossy)
-        say(p, "  - messages: {delay: %s, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n",
+        say(&p->cluster, "  - messages: {delay: %s, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n",
             pli_random_below(r, 2) == 0 ? "1 ms" : "9 ms"); /* longer than until a death is noticed */
     /* A long cut long after the job, so that a short one meets a membership machine for each rank as well. */
-    if (p->heals == BEFORE || p->revives > 0) say(p, "  - partition: {sides: [[0]], from: 3000 s}\n");
-}
-
-static const struct {
-    const char *topology, *consistency;
-    bool        bsp, sums;
-} policies[] = { { "ps", "bsp", true, false },
-                 { "ps", "ssp:1", false, false },
-                 { "ps", "async", false, false },
-                 { "allreduce", "bsp", true, true } };
-
-static void set_policy(plan *p, uint64_t number) {
-    p->topology = policies[number].topology;
-    p->consistency = policies[number].consistency;
-    p->bsp = policies[number].bsp;
-    p->sums = policies[number].sums;
+    if (p->heals == BEFORE || p->revives > 0) say(&p->cluster, "  - partition: {sides: [[0]], from: 3000 s}\n");
 }
 
 static void plan_init(uint64_t seed, plan *p, pli_random *r) {
@@ -216,7 +194,7 @@ static void plan_every(int64_t n, plan *p) {
     pli_random r;
     int32_t    side[4];
     plan_init((uint64_t)n + 1, p, &r);
-    set_policy(p, 0);
+    p->kind = policies[0];
     split_four(n % SPLITS, side, &p->sides);
     p->heals = (heal)(n / SPLITS % HEALS);
     const bool apart = n >= SPLITS * HEALS;
@@ -250,13 +228,13 @@ static void draw_sides(plan *p, pli_random *r) {
 static void plan_drawn(uint64_t seed, plan *p) {
     pli_random r;
     plan_init(seed, p, &r);
-    set_policy(p, pli_random_below(&r, 3) > 0 ? 0 : pli_random_below(&r, 4));
-    const bool elastic = p->bsp && !p->sums;
+    p->kind = policies[pli_random_below(&r, 3) > 0 ? 0 : pli_random_below(&r, 4)];
+    const bool elastic = p->kind.bsp && !p->kind.sums;
     p->workers = 3 + (int32_t)pli_random_below(&r, WORKERS_MAX - 2);
-    p->servers = pli_random_below(&r, 3) > 0 || p->sums ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
+    p->servers = pli_random_below(&r, 3) > 0 || p->kind.sums ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
     p->slots = elastic ? 1 + (int32_t)pli_random_below(&r, (uint64_t)p->workers - 2) : 0;
     const int32_t holders = p->servers > 0 ? p->servers : p->workers - p->slots;
-    p->replicas = holders >= 3 && !p->sums && pli_random_below(&r, 3) == 0 ? 3 : 2;
+    p->replicas = holders >= 3 && !p->kind.sums && pli_random_below(&r, 3) == 0 ? 3 : 2;
     p->heals = (heal)pli_random_below(&r, HEALS);
     p->lossy = pli_random_below(&r, 3) == 0;
     p->kills = pli_random_below(&r, 2) == 0 ? 0 : 1 + (int32_t)pli_random_below(&r, 2);
@@ -279,7 +257,7 @@ static bool may_go_on(const plan *p, int32_t side, bool must) {
     int32_t       workers = 0;
     bool          all = true;
     for (int32_t w = 0; w < p->workers; w++) workers += p->side[w] == side && (p->stays[w] || !must);
-    for (int32_t s = 0; s < (p->sums ? 1 : holders); s++) {
+    for (int32_t s = 0; s < (p->kind.sums ? 1 : holders); s++) {
         bool some = false;
         for (int32_t i = 0; i < p->replicas; i++) some = some || p->side[first + (s + i) % holders] == side;
         all = all && some;
@@ -288,27 +266,6 @@ static bool may_go_on(const plan *p, int32_t side, bool must) {
 }
 
 /* --- a worker ----------------------------------------------------------------------------------------------------- */
-
-static plait_status read_all(plait_table *table, double values[ITEMS * WORKERS_MAX]) {
-    uint64_t keys[ITEMS];
-    for (int i = 0; i < ITEMS; i++) keys[i] = (uint64_t)(i * (ROWS / ITEMS));
-    return plait_table_get(table, ITEMS, keys, values);
-}
-
-static plait_status add(plait_table *table, int32_t me, int64_t clock, bool inherited) {
-    double values[ITEMS * WORKERS_MAX];
-    PLI_TRY(read_all(table, values));
-    for (int32_t v = 0; v < run.p.workers; v++)
-        for (int i = 0; i < ITEMS; i++) {
-            const uint64_t key = (uint64_t)(i * (ROWS / ITEMS));
-            const bool     mine = inherited ? plait_table_inherits(table, v, (uint64_t)i) != 0
-                                            : plait_table_holder(table, v, (uint64_t)i) == me;
-            double         delta[WORKERS_MAX] = { 0 };
-            delta[v] = (double)(UINT64_C(1) << clock);
-            if (run.p.bsp ? mine : v == me) PLI_TRY(plait_table_inc(table, 1, &key, delta, 0));
-        }
-    return PLAIT_OK;
-}
 
 static void acknowledge(plait_comm *comm, int32_t me, int64_t clock) {
     const uint64_t now_ns = pli_comm_now(comm);
@@ -325,7 +282,7 @@ static plait_status one_clock(plait_job *job, plait_table *table, bool *away_out
     plait_status  status;
     bool          again = false;
     do {
-        PLI_TRY(add(table, me, clock, again));
+        PLI_TRY(add_clock(table, &run.p.kind, run.p.workers, me, clock, again));
         again = true;
     } while ((status = leaves ? plait_job_leave(job) : plait_job_clock(job)) == PLAIT_STAND_IN);
     if (status < 0) return status;
@@ -363,22 +320,16 @@ static plait_status work(plait_job *job) {
     plait_comm      *comm = plait_job_comm(job);
     const int32_t    me = plait_comm_rank(comm);
     bool             away = me >= run.p.workers - run.p.slots;
-    double           values[ITEMS * WORKERS_MAX] = { 0 };
+    double           values[ITEMS * SETS_WORKERS] = { 0 };
     plait_table     *table = NULL;
-    plait_table_opts o;
-    plait_table_opts_init(&o);
-    o.name = "t";
-    o.type = PLAIT_F64;
-    o.rows = ROWS;
-    o.cols = run.p.workers;
-    PLI_TRY(plait_table_create(job, &o, &table));
+    PLI_TRY(make_sets(job, run.p.workers, &table));
     shown->with_table++;
     shown->began_ns = pli_comm_now(comm);
     const plait_status status = clocks(job, table, &away);
     if (status < 0) return status;
     if (status == PLAIT_OK) {
         PLI_TRY(plait_job_barrier(job));
-        PLI_TRY(read_all(table, values));
+        PLI_TRY(read_sets(table, values));
         for (int i = 0; i < ITEMS; i++)
             for (int32_t v = 0; v < run.p.workers; v++) shown->seen[me][i][v] = (uint64_t)values[i * run.p.workers + v];
         shown->read[me] = true;
@@ -398,8 +349,8 @@ static plait_status body(plait_comm *comm, void *unused) {
     run.listening = true;
     pli_comm_set_events(comm, witness_sink(&run.heard));
     plait_job_opts_init(&o);
-    o.topology = run.p.topology;
-    o.consistency = run.p.consistency;
+    o.topology = run.p.kind.topology;
+    o.consistency = run.p.kind.consistency;
     o.replicas = run.p.replicas;
     o.slots = run.p.slots;
     PLI_TRY(plait_job_create(comm, &o, &job));
@@ -414,7 +365,7 @@ static plait_status body(plait_comm *comm, void *unused) {
 static void check_seen(const plan *p, int32_t reader) {
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < p->workers; v++) {
-            const uint64_t seen = shown->seen[reader][i][v], least = p->bsp ? FULL : shown->acknowledged[v];
+            const uint64_t seen = shown->seen[reader][i][v], least = p->kind.bsp ? FULL : shown->acknowledged[v];
             const uint64_t most = least < FULL ? least * 2 + 1 : FULL;
             if (seen != least && (shown->well[v] || seen != most))
                 (void)wrong("rank %d ends with clocks %llx of rank %d, to which %llx were acknowledged", reader,
@@ -471,7 +422,8 @@ static int run_here(const void *drawn) {
     plait_error err = { 0 };
     char        why[640];
     run.p = *p;
-    const plait_status status = simulate(p->cluster, p->length, p->workers, p->servers, p->seed, body, &err);
+    const plait_status status =
+        simulate(p->cluster.bytes, p->cluster.length, p->workers, p->servers, p->seed, body, &err);
     check_ledger(p, status, &err);
     if (run.listening && !witness_close(&run.heard, status >= 0, why, sizeof why)) (void)wrong("the audit: %s", why);
     return shown->why[0] != '\0';
@@ -484,8 +436,8 @@ static bool run_apart(const plan *p) {
     const char *end = run_in_process(run_here, p);
     if (end == NULL) return true;
     print_message("PLAIT_SEED=%llu, %s %s, %d replicas, %d workers, %d of them slots, %d servers: %s\n%s\n",
-                  (unsigned long long)p->seed, p->topology, p->consistency, p->replicas, p->workers, p->slots,
-                  p->servers, end[0] != '\0' ? end : b->why, p->cluster);
+                  (unsigned long long)p->seed, p->kind.topology, p->kind.consistency, p->replicas, p->workers, p->slots,
+                  p->servers, end[0] != '\0' ? end : b->why, p->cluster.bytes);
     return false;
 }
 
@@ -525,7 +477,7 @@ static void test_who_returns_votes(void **unused) {
             pli_random r;
             plan       p;
             plan_init((uint64_t)(1 + back), &p, &r);
-            set_policy(&p, 0);
+            p.kind = policies[0];
             p.workers = 3;
             p.kills = 1;
             p.killed[dead] = true;
@@ -534,10 +486,11 @@ static void test_who_returns_votes(void **unused) {
             p.heals = NEVER;
             p.from_ns = 24 * MS;
             p.until_ns = UINT64_MAX;
-            say(&p, "version: 1\nhosts: [{count: 3}]\ncost: {clock: 2 ms, notice: 2 ms, patience: 20 ms}\nevents:\n"
-                    "  - kill: {ranks: %d, at: 6 ms}\n  - partition: {sides: [[0, %d], [%d]], from: 24 ms}\n",
+            say(&p.cluster, "version: 1\nhosts: [{count: 3}]\ncost: {clock: 2 ms, notice: 2 ms, patience: 20 ms}\n"
+                            "events:\n  - kill: {ranks: %d, at: 6 ms}\n"
+                            "  - partition: {sides: [[0, %d], [%d]], from: 24 ms}\n",
                 dead, dead, 3 - dead);
-            if (back > 0) say(&p, "  - revive: {ranks: %d, at: 9 ms}\n", dead);
+            if (back > 0) say(&p.cluster, "  - revive: {ranks: %d, at: 9 ms}\n", dead);
             assert_true(run_apart(&p));
             if (shown->well[0] != (back > 0) || shown->well[3 - dead])
                 fail_msg("rank %d dies, and %s: rank 0 %s, rank %d %s", dead, back > 0 ? "returns" : "does not return",

@@ -31,17 +31,18 @@
 #include <plait/table.h>
 
 #include "sim/apart.h"
+#include "sim/clock_sets.h"
 #include "table/table.h"
 #include "table/witness.h"
 
-enum { SPLITS = 7, POLICIES = 4, HEALS = 3, EVERY = SPLITS * POLICIES * HEALS }; /* of four ranks with shards */
+enum { SPLITS = 7 /* of four ranks with shards */, POLICIES = sizeof policies / sizeof *policies, HEALS = 3 };
+enum { EVERY = SPLITS * POLICIES * HEALS };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* there actors are threads, and slow */
 enum { DRAWN = 10, DRAWN_FULL = 200 };
 #else
 enum { DRAWN = 60, DRAWN_FULL = 2000 };
 #endif
-enum { WORKERS_MAX = 4, ITEMS = 5, ROWS = 1040 /* a piece for each server */, CLOCKS = 10 };
-enum { CLUSTER_BYTES = 2048 };
+enum { WORKERS_MAX = 4, CLOCKS = 10 };
 #define MS          UINT64_C(1000000)
 #define PATIENCE_NS (20 * MS)
 #define SLACK_NS    (4 * MS) /* what was sent before the cut may still be taken */
@@ -51,14 +52,13 @@ typedef enum heal { BEFORE, MEANWHILE, NEVER } heal;
 
 typedef struct plan {
     uint64_t    seed;
-    const char *topology, *consistency;
-    bool        bsp, sums, lossy; /* sums: tables are mirrors, which all workers sum */
+    policy      kind;
+    bool        lossy;
     int32_t     workers, servers, killed; /* -1: nobody */
     uint32_t    side;                     /* bit r: rank r is on the second side */
     heal        heals;
     uint64_t    from_ns, until_ns;
-    char        cluster[CLUSTER_BYTES];
-    size_t      length;
+    text        cluster;
 } plan;
 
 typedef struct board {
@@ -91,49 +91,28 @@ __attribute__((format(printf, 1, 2))) static plait_status wrong(const char *form
 
 /* --- a job -------------------------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void say(plan *p, const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    p->length += (size_t)vsnprintf(p->cluster + p->length, CLUSTER_BYTES - p->length, format, list);
-    va_end(list);
-}
-
 static int32_t ranks_of(const plan *p) { return p->workers + p->servers; }
 static bool    is_second(const plan *p, int32_t r) { return (p->side >> r & 1) != 0; }
 
 static void say_cluster(plan *p, pli_random *r) {
-    say(p, "version: 1\nracks: [{name: first}, {name: second}]\nhosts:\n");
+    say(&p->cluster, "version: 1\nracks: [{name: first}, {name: second}]\nhosts:\n");
     for (int32_t k = 0; k < ranks_of(p); k++)
-        say(p, "  - {count: 1, rack: %s}\n", is_second(p, k) ? "second" : "first");
-    say(p, "cost: {clock: 2 ms, notice: 4 ms, patience: 20 ms, resend: 5 ms}\nevents:\n  - jitter: {sigma: 0.2}\n");
+        say(&p->cluster, "  - {count: 1, rack: %s}\n", is_second(p, k) ? "second" : "first");
+    say(&p->cluster, "cost: {clock: 2 ms, notice: 4 ms, patience: 20 ms, resend: 5 ms}\nevents:\n"
+                     "  - jitter: {sigma: 0.2}\n");
     p->from_ns = 8 * MS + pli_random_below(r, 10 * MS);
     p->until_ns = p->heals == BEFORE      ? p->from_ns + PATIENCE_NS - 1 - pli_random_below(r, 18 * MS)
                   : p->heals == MEANWHILE ? p->from_ns + PATIENCE_NS + pli_random_below(r, 12 * MS)
                                           : UINT64_MAX;
-    say(p, "  - link: {rack: second, factor: 0, from: %llu ns", (unsigned long long)p->from_ns);
-    if (p->heals != NEVER) say(p, ", until: %llu ns", (unsigned long long)p->until_ns);
-    say(p, "}\n");
+    say(&p->cluster, "  - link: {rack: second, factor: 0, from: %llu ns", (unsigned long long)p->from_ns);
+    if (p->heals != NEVER) say(&p->cluster, ", until: %llu ns", (unsigned long long)p->until_ns);
+    say(&p->cluster, "}\n");
     if (p->killed >= 0)
-        say(p, "  - kill: {ranks: %d, at: %llu ns}\n", p->killed,
+        say(&p->cluster, "  - kill: {ranks: %d, at: %llu ns}\n", p->killed,
             (unsigned long long)(6 * MS + pli_random_below(r, 40 * MS)));
-    if (p->lossy) say(p, "  - messages: {delay: 1 ms, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n");
+    if (p->lossy) say(&p->cluster, "  - messages: {delay: 1 ms, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n");
     /* A long cut long after the job, so that a short one meets a membership machine for each rank as well. */
-    if (p->heals == BEFORE) say(p, "  - link: {rack: second, factor: 0, from: 3000 s}\n");
-}
-
-static const struct {
-    const char *topology, *consistency;
-    bool        bsp, sums;
-} policies[POLICIES] = { { "ps", "bsp", true, false },
-                         { "ps", "ssp:1", false, false },
-                         { "ps", "async", false, false },
-                         { "allreduce", "bsp", true, true } };
-
-static void set_policy(plan *p, uint64_t number) {
-    p->topology = policies[number].topology;
-    p->consistency = policies[number].consistency;
-    p->bsp = policies[number].bsp;
-    p->sums = policies[number].sums;
+    if (p->heals == BEFORE) say(&p->cluster, "  - link: {rack: second, factor: 0, from: 3000 s}\n");
 }
 
 static void plan_init(uint64_t seed, plan *p, pli_random *r) {
@@ -146,7 +125,7 @@ static void plan_every(int64_t n, plan *p) {
     pli_random r;
     plan_init((uint64_t)n + 1, p, &r);
     p->side = (uint32_t)(n % SPLITS + 1) << 1;
-    set_policy(p, (uint64_t)(n / SPLITS % POLICIES));
+    p->kind = policies[(uint64_t)(n / SPLITS % POLICIES)];
     p->heals = (heal)(n / SPLITS / POLICIES);
     say_cluster(p, &r);
 }
@@ -154,9 +133,9 @@ static void plan_every(int64_t n, plan *p) {
 static void plan_drawn(uint64_t seed, plan *p) {
     pli_random r;
     plan_init(seed, p, &r);
-    set_policy(p, pli_random_below(&r, POLICIES));
+    p->kind = policies[pli_random_below(&r, POLICIES)];
     p->workers = 2 + (int32_t)pli_random_below(&r, 3);
-    p->servers = pli_random_below(&r, 3) == 0 || p->sums ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
+    p->servers = pli_random_below(&r, 3) == 0 || p->kind.sums ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
     do p->side = (uint32_t)pli_random_below(&r, UINT64_C(1) << ranks_of(p)) & ~1u;
     while (p->side == 0);
     p->heals = (heal)pli_random_below(&r, HEALS);
@@ -178,33 +157,12 @@ static bool may_go_on(const plan *p, bool second) {
     int32_t       workers = 0;
     bool          all = true;
     for (int32_t w = 0; w < p->workers; w++) workers += is_second(p, w) == second;
-    for (int32_t s = 0; s < (p->sums ? 1 : holders); s++)
+    for (int32_t s = 0; s < (p->kind.sums ? 1 : holders); s++)
         all = all && (is_second(p, first + s) == second || is_second(p, first + (s + 1) % holders) == second);
     return all && workers > 0 && has_majority(p, second);
 }
 
 /* --- a worker ----------------------------------------------------------------------------------------------- */
-
-static plait_status read_all(plait_table *table, double values[ITEMS * WORKERS_MAX]) {
-    uint64_t keys[ITEMS];
-    for (int i = 0; i < ITEMS; i++) keys[i] = (uint64_t)(i * (ROWS / ITEMS));
-    return plait_table_get(table, ITEMS, keys, values);
-}
-
-static plait_status add(plait_table *table, int32_t me, int64_t clock, bool inherited) {
-    double values[ITEMS * WORKERS_MAX];
-    PLI_TRY(read_all(table, values));
-    for (int32_t v = 0; v < run.p.workers; v++)
-        for (int i = 0; i < ITEMS; i++) {
-            const uint64_t key = (uint64_t)(i * (ROWS / ITEMS));
-            const bool     mine = inherited ? plait_table_inherits(table, v, (uint64_t)i) != 0
-                                            : plait_table_holder(table, v, (uint64_t)i) == me;
-            double         delta[WORKERS_MAX] = { 0 };
-            delta[v] = (double)(UINT64_C(1) << clock);
-            if (run.p.bsp ? mine : v == me) PLI_TRY(plait_table_inc(table, 1, &key, delta, 0));
-        }
-    return PLAIT_OK;
-}
 
 static void acknowledge(plait_comm *comm, int32_t me) {
     const uint64_t now_ns = pli_comm_now(comm);
@@ -217,29 +175,23 @@ static void acknowledge(plait_comm *comm, int32_t me) {
 static plait_status work(plait_job *job) {
     plait_comm      *comm = plait_job_comm(job);
     const int32_t    me = plait_comm_rank(comm);
-    double           values[ITEMS * WORKERS_MAX] = { 0 };
+    double           values[ITEMS * SETS_WORKERS] = { 0 };
     plait_table     *table = NULL;
-    plait_table_opts o;
-    plait_table_opts_init(&o);
-    o.name = "t";
-    o.type = PLAIT_F64;
-    o.rows = ROWS;
-    o.cols = run.p.workers;
-    PLI_TRY(plait_table_create(job, &o, &table));
+    PLI_TRY(make_sets(job, run.p.workers, &table));
     shown->with_table++;
     shown->began_ns = pli_comm_now(comm);
     for (int64_t clock = 0; clock < CLOCKS; clock++) {
         plait_status status;
         bool         again = false;
         do {
-            PLI_TRY(add(table, me, clock, again));
+            PLI_TRY(add_clock(table, &run.p.kind, run.p.workers, me, clock, again));
             again = true;
         } while ((status = plait_job_clock(job)) == PLAIT_STAND_IN);
         if (status < 0) return status;
         acknowledge(comm, me);
     }
     PLI_TRY(plait_job_barrier(job));
-    PLI_TRY(read_all(table, values));
+    PLI_TRY(read_sets(table, values));
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < run.p.workers; v++) shown->seen[me][i][v] = (uint64_t)values[i * run.p.workers + v];
     shown->well[me] = true;
@@ -256,8 +208,8 @@ static plait_status body(plait_comm *comm, void *unused) {
     run.listening = true;
     pli_comm_set_events(comm, witness_sink(&run.heard));
     plait_job_opts_init(&o);
-    o.topology = run.p.topology;
-    o.consistency = run.p.consistency;
+    o.topology = run.p.kind.topology;
+    o.consistency = run.p.kind.consistency;
     o.replicas = 2;
     PLI_TRY(plait_job_create(comm, &o, &job));
     plait_status status = pli_comm_is_worker(comm) ? work(job) : PLAIT_OK;
@@ -272,7 +224,7 @@ static void check_seen(const plan *p, int32_t reader) {
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < p->workers; v++) {
             const uint64_t seen = shown->seen[reader][i][v];
-            const uint64_t least = p->bsp ? FULL : (UINT64_C(1) << shown->acknowledged[v]) - 1;
+            const uint64_t least = p->kind.bsp ? FULL : (UINT64_C(1) << shown->acknowledged[v]) - 1;
             const uint64_t most = least < FULL ? least * 2 + 1 : FULL;
             if (seen != least && (shown->well[v] || seen != most))
                 (void)wrong("rank %d ends with clocks %llx of rank %d, to which %lld were acknowledged", reader,
@@ -282,7 +234,7 @@ static void check_seen(const plan *p, int32_t reader) {
 
 /* Has the side both replicas of every shard? Then it needs the other side for nothing, except as fellow workers. */
 static bool has_all(const plan *p, bool second) {
-    bool all = !p->sums;
+    bool all = !p->kind.sums;
     for (int32_t r = p->servers > 0 ? p->workers : 0; r < ranks_of(p); r++) all = all && is_second(p, r) == second;
     return all;
 }
@@ -332,7 +284,8 @@ static int run_here(const void *drawn) {
     plait_error err = { 0 };
     char        why[640];
     run.p = *p;
-    const plait_status status = simulate(p->cluster, p->length, p->workers, p->servers, p->seed, body, &err);
+    const plait_status status =
+        simulate(p->cluster.bytes, p->cluster.length, p->workers, p->servers, p->seed, body, &err);
     check_ledger(p, status, &err);
     if (run.listening && !witness_close(&run.heard, status >= 0, why, sizeof why)) (void)wrong("the audit: %s", why);
     return shown->why[0] != '\0';
@@ -343,9 +296,9 @@ static bool run_apart(const plan *p) {
     *b = (board){ .all = b->all, .majorities = b->majorities, .nobody = b->nobody, .early = b->early };
     const char *end = run_in_process(run_here, p);
     if (end == NULL) return true;
-    print_message("seed %llu, %s %s, %d workers, %d servers: %s\n%s\n", (unsigned long long)p->seed, p->topology,
-                  p->consistency, p->workers, p->servers,
-                  end[0] != '\0' ? end : b->why, p->cluster);
+    print_message("seed %llu, %s %s, %d workers, %d servers: %s\n%s\n", (unsigned long long)p->seed, p->kind.topology,
+                  p->kind.consistency, p->workers, p->servers,
+                  end[0] != '\0' ? end : b->why, p->cluster.bytes);
     return false;
 }
 

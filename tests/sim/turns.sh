@@ -78,7 +78,7 @@ three "slow: {factor: 1}"
 exits 3 "rank 0 stops: of the 2 ranks of view 2 it hears nobody" alone $early --transport sim --cluster c.yaml --workers 3
 cluster 3 "kill: {ranks: 2, at: 60 ms}" "revive: {ranks: 2, at: 150 ms}"
 # shellcheck disable=SC2086
-exits 2 "c.yaml:6: revive is refused: who is revived votes again, but nobody votes in this file" quiet $early --transport sim --cluster c.yaml --workers 3
+exits 2 "c.yaml:6: revive is refused: a revived rank only votes, but nobody votes in this file" quiet $early --transport sim --cluster c.yaml --workers 3
 cluster 5 "join: {ranks: 2-3, at: 100 ms}"
 
 # shellcheck disable=SC2086

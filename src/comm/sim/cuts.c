@@ -23,13 +23,13 @@ struct sim_cuts {
     bool     *silent; /* [size, size] the first was told that it does not hear the second */
 };
 
-/* Where nobody votes, who is revived cannot. */
+/* A revived rank only votes, so some link or side must be cut: else nobody does. */
 static plait_status check_votes(const pli_transport *sim, double patience, plait_error *err) {
     const pli_cluster *c = &sim->cluster;
     for (int64_t i = 0; i < c->mishaps; i++)
         if (c->mishap[i].kind == PLI_REVIVE)
             return pli_fail(err, PLAIT_EINVAL,
-                            "%.100s:%d: revive is refused: who is revived votes again, but nobody votes in this file, "
+                            "%.100s:%d: revive is refused: a revived rank only votes, but nobody votes in this file, "
                             "which cuts no link and parts no ranks for longer than the patience of %.9g s",
                             c->path, c->mishap[i].line, patience);
     return PLAIT_OK;

@@ -112,8 +112,8 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Who reads a block in a clock, of so many workers: blocks fall to another worker now and then, some to a third, and in
- * the end all of them are their owners' again. */
+/* The worker that reads a block in a clock: blocks fall to another worker now and then, some to a third, and in the end
+ * all of them are their owners' again. */
 static int32_t reader_of(int32_t block, int32_t owner, int64_t clock, int32_t workers) {
     const int64_t moved = clock < 12 || clock >= 70 ? 0 : clock / 12 - (block % 3 == 0);
     return (int32_t)((owner + moved) % workers);

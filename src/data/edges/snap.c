@@ -3,7 +3,7 @@
 #include "data/edges/edges.h"
 #include "data/edges/scan.h"
 
-/* Who reads a piece looks at the file's first edge: has it a weight? */
+/* A reader of a piece looks at the file's first edge: has it a weight? */
 static plait_status look(pli_scan s, bool *known, bool *weighted) {
     uint64_t end;
     if (s.piece == NULL || !pli_scan_line(&s, "#%")) return PLAIT_OK;

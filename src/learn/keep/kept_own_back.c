@@ -177,7 +177,7 @@ static plait_status check_rule(const back *k, const char *kept) {
 
 /* --- another number of workers, or another way -------------------------------------------------------------------- */
 
-/* Whose state of the rule this worker takes: of the piece's, or table's, of this name. */
+/* Chooses the worker whose state of the rule this one takes, in the piece or table of this name. */
 static void choose(back *k, const char *kept) {
     const int32_t workers = pli_kept_own_workers(k->b->from, kept, NULL), me = pli_job_me(k->b->table->job);
     k->prefix[0] = '\0';

@@ -89,7 +89,7 @@ static bool has_more(const putting *p, const char *kept) {
     return false;
 }
 
-/* Of a table that was kept whole: adds what has moved of these rows. */
+/* Adds to these rows what has moved of them, if the table was kept whole. */
 static plait_status join_rows(const putting *p, int64_t first, int64_t n, const uint64_t *keys, void *rows) {
     const int64_t row_bytes = pli_row_bytes(&p->table->spec);
     char          name[PLI_CHECKPOINT_NAME];
@@ -257,7 +257,7 @@ static plait_status put_either(const putting *p) {
 
 /* --- mirrors that differ ------------------------------------------------------------------------------------------ */
 
-/* Of what has moved, one worker puts the keys that the values do not have. */
+/* One worker puts those moved keys that the values do not have. */
 static plait_status put_new_keys(const putting *p) {
     char     name[PLI_CHECKPOINT_NAME];
     int64_t  n = 0;

@@ -27,9 +27,9 @@ plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch);
 /** Forgets the values of all other blocks: other workers have them. */
 void pli_row_values_keep(pli_run *run, const pli_batch *batch);
 
-/** Blocks have changed hands, and each worker holds those that it has now: values of theirs come from who had them
- *  before. before, after: [blocks] whose they were and are. Of who has died nothing comes: they stay zeros.
- *  Collective. */
+/** Blocks have changed hands: each worker gets the values of the blocks that it has now from the worker that had them.
+ *  before, after: [blocks] the holder of each, then and now. A holder that has died sends nothing: its values become
+ *  zeros. Collective. */
 plait_status pli_row_values_carry(pli_run *run, const int32_t *before, const int32_t *after);
 
 /** The values lie in a table, too: checkpoints leave them out. */

@@ -2,8 +2,9 @@
  * the order; sums of floats do, unless the table is exact (state/updates.h). The rows that a push names may lie
  * anywhere in memory, so those a few places ahead are prefetched. */
 #include "table/combine/combine.h"
+#include "table/combine/scatter.h"
 
-enum { AHEAD = 16 };
+enum { AHEAD = PLI_SCATTER_AHEAD };
 
 static void add_f32(int64_t n, const void *x_in, void *y_in) {
     const float *x = x_in;
@@ -45,15 +46,10 @@ static void scatter_f64(int64_t n, int64_t cols, const int64_t *at, const void *
     }
 }
 
-static void scatter_i64(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {
-    const uint64_t *x = x_in;
-    uint64_t       *y = y_in;
-    for (int64_t i = 0; i < n; i++) {
-        if (i + AHEAD < n && at[i + AHEAD] >= 0) __builtin_prefetch(&y[at[i + AHEAD] * cols], 1);
-        if (at[i] < 0) continue;
-        if (cols == 1) y[at[i]] += x[i];
-        else add_i64(cols, &x[i * cols], &y[at[i] * cols]);
-    }
+static int64_t sum(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
+
+static void scatter_i64(int64_t n, int64_t cols, const int64_t *at, const void *x, void *y) {
+    pli_scatter_i64(n, cols, at, x, y, sum);
 }
 
 static void gather_f32(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {

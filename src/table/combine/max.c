@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 #include "table/combine/combine.h"
-
-enum { AHEAD = 16 };
+#include "table/combine/scatter.h"
 
 static void max_f32(int64_t n, const void *x_in, void *y_in) {
     const float *x = x_in;
@@ -28,21 +27,16 @@ static void max_f64(int64_t n, const void *x_in, void *y_in) {
     }
 }
 
+static int64_t greater(int64_t x, int64_t y) { return x > y ? x : y; }
+
 static void max_i64(int64_t n, const void *x_in, void *y_in) {
     const int64_t *x = x_in;
     int64_t       *y = y_in;
-    for (int64_t i = 0; i < n; i++) y[i] = x[i] > y[i] ? x[i] : y[i];
+    for (int64_t i = 0; i < n; i++) y[i] = greater(x[i], y[i]);
 }
 
-static void scatter_i64(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {
-    const int64_t *x = x_in;
-    int64_t       *y = y_in;
-    for (int64_t i = 0; i < n; i++) {
-        if (i + AHEAD < n && at[i + AHEAD] >= 0) __builtin_prefetch(&y[at[i + AHEAD] * cols], 1);
-        if (at[i] < 0) continue;
-        if (cols == 1) y[at[i]] = x[i] > y[at[i]] ? x[i] : y[at[i]];
-        else max_i64(cols, &x[i * cols], &y[at[i] * cols]);
-    }
+static void scatter_i64(int64_t n, int64_t cols, const int64_t *at, const void *x, void *y) {
+    pli_scatter_i64(n, cols, at, x, y, greater);
 }
 
 static void clear_f32(int64_t n, void *y) {

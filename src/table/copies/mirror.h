@@ -147,8 +147,8 @@ plait_status pli_mirror_made(pli_mirror *mirror, plait_error *err);
  *  ENOMEM. */
 plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err);
 
-/** What comes until the next take is in dead ones' stead, the highest of whom has this number. If rows are replaced it
- *  has that one's turn among the pushes of the clock (combine/last.c). */
+/** The worker now pushes in dead ones' stead, until the next take; the highest of them has this number. If rows are
+ *  replaced, these pushes have that one's turn among the pushes of the clock (combine/last.c). */
 void pli_mirror_stand_in(pli_mirror *mirror, int32_t highest);
 /** No sum is taken yet: what is pending is kept, as if a sum of it had been put back. */
 void         pli_mirror_set_aside(pli_mirror *mirror);

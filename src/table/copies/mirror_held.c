@@ -77,8 +77,8 @@ void pli_mirror_set_aside(pli_mirror *mirror) {
     pli_pending_init(&mirror->spare, mirror->spec, PLI_SUM_EXTRA);
 }
 
-/* What has come since becomes part of what was put back, and all of it is pending. Where rows are replaced it stays
- * apart: its turn among the clock's pushes is another. */
+/* The pushes that have come since join those that were put back, and all are pending. Rows that are replaced stay
+ * apart: they have another turn among the clock's pushes. */
 plait_status pli_mirror_join(pli_mirror *mirror, plait_error *err) {
     pli_pending *more = &mirror->pending;
     const bool   keyed = mirror->spec->keyed;

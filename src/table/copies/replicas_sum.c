@@ -315,8 +315,8 @@ bool pli_replicas_redo(pli_server *server, pli_msg *msg, pli_out *out) {
     return true;
 }
 
-/* What the worker has pushed in the stead of those whom it tells of now, the highest of whom has this number. (Of an
- * earlier clock it tells again when another replica serves: what it pushes in this one is for others.) */
+/* Gives the worker's redone pushes the number of the highest rank in whose stead they are. (A worker tells of an
+ * earlier clock again when another replica serves: its pushes of this clock are for others.) */
 static void take_redone(pli_replicas *c, int32_t worker, int32_t workers, int64_t clock, int32_t highest) {
     pli_waiting_push *first = c->redo[workers + worker];
     if (first == NULL || first->msg->head.clock > clock) return;

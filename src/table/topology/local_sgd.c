@@ -484,7 +484,7 @@ static double way_of(const plait_table *table) {
 static pli_shard   *mirror_of(const plait_table *table) { return &local_of(table)->copy; }
 static plait_table *common_of(plait_table *table) { return &local_of(table)->common; }
 
-/* What the average has moved since the round began is the same on all workers: of ranges each takes its share, by key
+/* The average has moved alike on all workers since the round began. Each takes its share of a range; of a sparse table
  * one takes all. */
 static plait_status take_moved(const plait_table *table, pli_own *own, plait_error *err) {
     const pli_pending *moved = &local_of(table)->average;

@@ -21,7 +21,7 @@ static void note(finding *f, int64_t i, int32_t p) {
     f->count[i]++;
 }
 
-/* Of a whole graph. Rows come by their owners. */
+/* Goes through the rows of a whole graph, by their owners. */
 static void see_rows(finding *f) {
     const plait_vertex_cut *cut = f->a->run->cut;
     const pli_neighbors    *h = &cut->rows;

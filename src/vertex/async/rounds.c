@@ -165,7 +165,8 @@ static void spread(const pli_vertex_run *run, const uint8_t *absent, const plait
     }
 }
 
-/* Where each process has a part alone, only the numbers of the cut: the part is then read (reader.h). */
+/* Deals the vertices out anew. A process that has its own part alone makes the cut's numbers, and reads the part then
+ * (reader.h). */
 static plait_status deal(const pli_vertex_run *run, int32_t living, plait_vertex_cut **cut_out) {
     if (run->edges->again == NULL)
         return pli_cut_create(run->edges, run->cut->near, "range", living, cut_out, run->err);
