@@ -31,10 +31,8 @@ enum { WHAT_BYTES = 128, MIX = 4096 /* values at a time */ };
 static const double LEAST_WEIGHT = 1.0 / 64;
 
 /* The part of its weight that a worker gives to one neighbour in a clock. With a half, as the papers have it, weights
- * soon differ much, and a step of a light mirror is long (its updates move it by `workers` / weight). By adam the
- * objective of a9a ends at 0.339 instead of 0.324, the train loss of the digits at 0.5 instead of 0.09 (four workers on
- * threads). By adagrad, whose steps grow shorter, a half comes to within 1 % sooner: 227 ms instead of 312 ms (eight
- * simulated hosts). */
+ * soon differ much, and a step of a light mirror is long (its updates move it by `workers` / weight). With an eighth
+ * runs end nearer to the optimum on all nine sets of docs/topologies.md, and mix more slowly. */
 static const double GIVEN = 1.0 / 8;
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
