@@ -318,7 +318,7 @@ static bool read_workers(pli_train_settings *s) {
         well = well && least != NULL && pli_parse_i64(least, &s->least) && s->least >= 1 && s->least <= s->workers;
     pli_free(least);
     if (!well)
-        pli_cli_usage("option --workers: '%s' is not a number from 1 to %d, nor MIN:MAX with two of them, as 2:4", text,
+        pli_cli_usage("option --workers: '%s' is not a number from 1 to %d, nor MIN:MAX with MIN <= MAX, as 2:4", text,
                       RANKS_MAX);
     else if (colon != NULL && (s->transport != NULL ? pli_is(s->transport, "mpi") : pli_launcher_find().name != NULL))
         pli_cli_usage("--workers %s over processes is refused: a worker that is away would be a process that is "

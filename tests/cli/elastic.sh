@@ -139,9 +139,11 @@ exits 2 "with topology ps x ssp:2 are refused: .*; nearest is ps x bsp" stale $e
 exits 2 "with spares are refused: .*; leave --spares out" spares $elastic --spares 1
 # shellcheck disable=SC2086
 exits 2 "slots of workers that may join with lbfgs are refused: .*; nearest is a fixed number of workers" solver $elastic --optimizer lbfgs
-exits 2 "option --workers: '4:2' is not a number from 1 to 65536, nor MIN:MAX with two of them, as 2:4" order train --data train.svm --workers 4:2
+exits 2 "option --workers: '4:2' is not a number from 1 to 65536, nor MIN:MAX with MIN <= MAX, as 2:4" order train --data train.svm --workers 4:2
 # shellcheck disable=SC2086
 exits 2 "scale '5:9': 9 workers from clock 5 on; expected 2 to 4" most $elastic --scale 5:9
 # shellcheck disable=SC2086
 exits 2 "scale '5:3,5:4': expected CLOCK:WORKERS,... with ascending clocks above 0" clocks $elastic --scale 5:3,5:4
+# shellcheck disable=SC2086
+exits 2 "scale '5:3': with --workers 2 nobody can come or go; expected --workers MIN:MAX" fixed $options --workers 2 --scale 5:3
 finish

@@ -17,14 +17,17 @@ static bool next_step(const char **at, int64_t *clock_out, int64_t *workers_out)
 
 plait_status pli_scale_check(const char *text, int32_t least, int32_t most, plait_error *err) {
     int64_t clock, workers, before = 0;
+    if (text != NULL && least == most)
+        return pli_fail(err, PLAIT_EINVAL, "scale '%s': with --workers %d nobody can come or go; expected "
+                                           "--workers MIN:MAX, such as 2:4", text, most);
     for (const char *at = text; at != NULL && *at != '\0'; before = clock) {
         if (!next_step(&at, &clock, &workers) || clock <= before)
             return pli_fail(err, PLAIT_EINVAL, "scale '%s': expected CLOCK:WORKERS,... with ascending clocks above 0, "
                                                "such as 100:4,200:3", text);
         if (workers < least || workers > most)
-            return pli_fail(err, PLAIT_EINVAL, "scale '%s': %lld workers from clock %lld on; expected %d to %d, as "
+            return pli_fail(err, PLAIT_EINVAL, "scale '%s': %lld worker%s from clock %lld on; expected %d to %d, as "
                                                "--workers says",
-                            text, (long long)workers, (long long)clock, least, most);
+                            text, (long long)workers, workers == 1 ? "" : "s", (long long)clock, least, most);
     }
     return PLAIT_OK;
 }
