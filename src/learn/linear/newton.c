@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "learn/solve/solver.h"
 #include "table/table.h"
 #include "tensor/gemm/gemm.h"
@@ -129,10 +130,17 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     (void)clock;
     (void)batch; /* the rows are those that are held */
     if (!pli_own_rows_steps(run, &n->held)) return PLAIT_OK;
-    if (n->rests) complete = n->complete;
+    if (n->rests || (n->confirms && n->aimed)) complete = n->complete;
     else PLI_TRY(read_sum(run, &complete));
     pli_run_step(run, "get", &at);
     keep_curve(run);
+    if (n->confirms && complete && n->has_model) {
+        if (!n->aimed) PLI_TRY(aim(run));
+        PLI_TRY(renew_model(run));
+        pli_run_step(run, "compute", &at);
+        *sums_out = n->sums;
+        return PLAIT_OK;
+    }
     if (n->has_model && n->whole && !n->sharper && n->renewals == n->renewals_seen) { /* nobody has moved since */
         *sums_out = n->sums;
         return PLAIT_OK;
@@ -190,7 +198,7 @@ static plait_status revive(pli_run *run) {
     memset(n->last.r, 0, (size_t)(n->last.rows * n->last.columns) * sizeof *n->last.r);
     memset(n->own_notes, 0, sizeof n->own_notes);
     memset(n->last_notes, 0, sizeof n->last_notes);
-    n->has_model = n->complete = false;
+    n->has_model = n->complete = n->confirms = n->aimed = false;
     n->moved = true;
     n->renewals_seen = 0;
     return plait_table_zero(n->table);
@@ -210,7 +218,7 @@ static void left(pli_run *run) {
     pli_newton *n = newton_of(run);
     pli_newton_rows_free(&n->rows);
     pli_own_rows_leave(&n->held);
-    n->has_model = n->moved = n->whole = false;
+    n->has_model = n->moved = n->whole = n->confirms = n->aimed = false;
     memset(&n->sums, 0, sizeof n->sums);
 }
 
@@ -229,31 +237,52 @@ static double rest_of(const pli_newton *n) {
     return n->has_model && n->whole ? n->gap : (double)INFINITY;
 }
 
+/* A number of the point at which the own model was made, for a comparison. */
+static double mark_of(const pli_newton *n) {
+    const size_t bytes = (size_t)(n->sum.rows * n->sum.columns) * sizeof *n->at;
+    return n->held.batch.rows > 0 ? (double)(pli_hash_bytes(n->at, bytes, 0) >> 12) : (double)-INFINITY;
+}
+
+/* The next clock makes all models at one point. Models of different points may be far from what the loss is between
+ * them, if it has a kink: each holds the curvature at its own point alone. So the gap by their sum counts only where
+ * all were made at one point, and once that was needed, all go on in step. Collective. */
+static plait_status confirm(pli_run *run) {
+    pli_newton *n = newton_of(run);
+    n->confirms = n->aimed = true;
+    return pli_newton_same(run, n->has_model, n->least, n->sum.rows * n->sum.columns);
+}
+
+enum { GAP, STOPS, EXCEEDS, MARK, MINUS_MARK, TOLD };
+
 /* Do all workers' models touch the loss near the least point of their sum? Collective. */
 static plait_status look(pli_run *run) {
     pli_newton *n = newton_of(run);
     bool        complete = false;
-    double      worst[3]; /* the gap; was anybody told to stop? the excess */
+    double      worst[TOLD];
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sum(run, &complete));
     n->gap = INFINITY;
     n->complete = complete;
     if (complete) PLI_TRY(aim(run));
-    worst[0] = rest_of(n);
-    worst[1] = pli_run_stops_here(run);
-    worst[2] = n->has_model ? excess_of(run) : 0;
-    PLI_TRY(plait_comm_allreduce(run->comm, worst, 3, PLAIT_F64, PLAIT_MAX));
-    run->interrupted = run->interrupted || worst[1] > 0;
+    worst[GAP] = rest_of(n);
+    worst[STOPS] = pli_run_stops_here(run);
+    worst[EXCEEDS] = n->has_model ? excess_of(run) : 0;
+    worst[MARK] = mark_of(n);
+    worst[MINUS_MARK] = worst[MARK] > -INFINITY ? -worst[MARK] : -INFINITY;
+    PLI_TRY(plait_comm_allreduce(run->comm, worst, TOLD, PLAIT_F64, PLAIT_MAX));
+    run->interrupted = run->interrupted || worst[STOPS] > 0;
     if (pli_own_rows_died(run, &n->held)) return revive(run);
-    n->gap = worst[0] + worst[2];
-    n->converged = n->gap <= pli_run_tolerance(run);
+    n->gap = worst[GAP] + worst[EXCEEDS];
+    const bool is_near = n->gap <= pli_run_tolerance(run), is_one = worst[MARK] == -worst[MINUS_MARK];
+    n->converged = is_near && is_one;
     if (n->converged || run->interrupted) return PLAIT_OK;
-    sharpen(run, worst[0], worst[2]);
+    if (is_near || n->confirms) PLI_TRY(confirm(run));
+    if (!is_near) sharpen(run, worst[GAP], worst[EXCEEDS]);
     return pli_own_rows_move(run, revive);
 }
 
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
-    const int64_t every = newton_of(run)->rests ? 1 : CHECK_EVERY;
+    const int64_t every = newton_of(run)->rests || newton_of(run)->confirms ? 1 : CHECK_EVERY;
     if ((number + 1) % every != 0 && number + 1 < run->epochs) return PLAIT_OK;
     PLI_TRY(look(run));
     *end_out = *end_out || newton_of(run)->converged || run->interrupted;

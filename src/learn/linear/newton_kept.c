@@ -9,7 +9,7 @@
 #define SCORES "newton.scores"
 #define SHARPNESS "newton.sharpened"
 
-enum { WHOLE = PLI_KEPT_FIRST, SHARPER, RENEWALS_SEEN, SHARPENED, FIRST_NOTE };
+enum { WHOLE = PLI_KEPT_FIRST, SHARPER, RENEWALS_SEEN, SHARPENED, CONFIRMS, FIRST_NOTE };
 _Static_assert(FIRST_NOTE + (int)PLI_NEWTON_NOTES <= (int)PLI_NEWTON_NUMBERS, "the numbers of a checkpoint");
 
 static int64_t values_of(const pli_newton *n) { return n->sum.rows * n->sum.columns; }
@@ -84,6 +84,7 @@ static int32_t own(void *state, pli_kept kept_out[PLI_KEPT]) {
     n->numbers[SHARPER] = n->sharper;
     n->numbers[RENEWALS_SEEN] = n->renewals_seen;
     n->numbers[SHARPENED] = (double)n->sharpened;
+    n->numbers[CONFIRMS] = n->confirms;
     memcpy(n->numbers + FIRST_NOTE, n->own_notes, sizeof n->own_notes);
     kept_out[0] = (pli_kept){ NUMBERS, "F64", PLI_NEWTON_NUMBERS, 0, n->numbers };
     kept_out[1] = (pli_kept){ POINT, "F64", 1, values_of(n), n->at };
@@ -103,6 +104,7 @@ static plait_status restore_same(pli_run *run) {
     n->whole = n->numbers[WHOLE] > 0;
     n->sharper = n->numbers[SHARPER] > 0;
     n->renewals_seen = n->numbers[RENEWALS_SEEN];
+    n->confirms = n->numbers[CONFIRMS] > 0;
     memcpy(n->own_notes, n->numbers + FIRST_NOTE, sizeof n->own_notes);
     memcpy(n->last_notes, n->own_notes, sizeof n->own_notes);
     return PLAIT_OK;

@@ -39,6 +39,8 @@ struct pli_newton {
     bool             moved;    /* workers may be at points of their own, though nobody has a model */
     bool             rests;    /* mirrors are averaged in some clocks alone: sums are read behind barriers */
     bool             complete; /* rests: every worker's model is in the sum that was read last */
+    bool             confirms; /* the next clock makes all models at one point, and a look follows it */
+    bool             aimed;    /* least is the point on which the last look has agreed; not so in a run that resumes */
     int64_t          sharpened; /* how often the loss has become sharper */
     double           numbers[PLI_NEWTON_NUMBERS]; /* of the last checkpoint (newton_kept.c) */
     double          *scores;    /* of own rows, out of a checkpoint; NULL: none wait for the rows */
