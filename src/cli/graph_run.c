@@ -74,6 +74,39 @@ static bool check(const pli_graph_run *set) {
     return false;
 }
 
+/* Has the program what it asks for, and nothing that it does not know? */
+static bool asks(const pli_graph_result *r) {
+    const pli_graph_run    *set = r->set;
+    const pli_vertex_named *named = r->named;
+    uint64_t                id = 0;
+    if (pli_is(named->takes[0], "priors") && set->priors == NULL)
+        pli_cli_usage("graph run: %s needs --priors FILE: lines with an id and a number for each label", named->name);
+    else if (named->learns && (set->features == NULL || set->split == NULL))
+        pli_cli_usage("graph run: %s needs --features FILE, a row and a label for each id, and --split FILE, which "
+                      "says train, val or test of each", named->name);
+    else if (!named->learns && (set->features != NULL || set->split != NULL))
+        pli_cli_usage("graph run: %s has no --features and no --split", named->name);
+    else if (named->sourced && set->source == NULL)
+        pli_cli_usage("graph run: %s needs --source ID: the vertex at which it begins", named->name);
+    else if (set->source != NULL && !named->sourced && !named->personal)
+        pli_cli_usage("graph run: %s has no --source", named->name);
+    else if (set->source != NULL && !pli_parse_u64(set->source, &id))
+        pli_cli_usage("graph run: --source '%s' is no id: expected a whole number below 2^64", set->source);
+    else if (pli_is(set->engine, "async") && named->sync_only)
+        pli_cli_usage("graph run: %s has no --engine async: what it comes to depends on supersteps, in which all "
+                      "vertices move at once", named->name);
+    else if (pli_is(set->engine, "async") && named->make == NULL)
+        pli_cli_usage("graph run: %s has no --engine async: it works on a worker's whole part at once; pagerank, "
+                      "components, bfs, sssp, kcore, coloring, beliefs and als go vertex by vertex", named->name);
+    else if ((set->checkpoint != NULL || set->resume != NULL) && runs_itself(r))
+        pli_cli_usage("graph run: %s has no %s: it works on a worker's whole part at once%s", named->name,
+                      set->checkpoint != NULL ? "--checkpoint" : "--resume",
+                      named->make != NULL && !named->sync_only ? "; --engine async has" : "");
+    else
+        return true;
+    return false;
+}
+
 /* What the program alone reads. */
 static plait_status prepare(shared *s, plait_error *err) {
     const pli_graph_run   *set = s->result.set;
@@ -99,40 +132,15 @@ static plait_status choose(shared *s, plait_error *err) {
     const pli_graph_run    *set = s->result.set;
     const pli_vertex_named *named = s->result.named;
     pli_vertex_choice      *choice = &s->choice;
-    uint64_t                id = 0;
     *choice = (pli_vertex_choice){ s->result.edges, -1, set->damping, set->tolerance, (uint64_t)set->seed, NULL };
     s->result.choice = choice;
-    if (pli_is(named->takes[0], "priors") && set->priors == NULL)
-        return pli_fail(err, PLAIT_EINVAL, "%s needs --priors FILE: lines with an id and a number for each label",
-                        named->name);
-    if (named->learns != (set->features != NULL) || named->learns != (set->split != NULL))
-        return pli_fail(err, PLAIT_EINVAL,
-                        named->learns ? "%s needs --features FILE, a row and a label for each id, and --split FILE, "
-                                        "which says train, val or test of each"
-                                      : "%s has no --features and no --split", named->name);
     if (named->prepare != NULL) PLI_TRY(prepare(s, err));
-    if (named->sourced && set->source == NULL)
-        return pli_fail(err, PLAIT_EINVAL, "%s needs --source ID: the vertex at which it begins", named->name);
-    if (set->source != NULL && !named->sourced && !named->personal)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --source", named->name);
     if (set->source != NULL) {
-        if (!pli_parse_u64(set->source, &id))
-            return pli_fail(err, PLAIT_EINVAL, "--source '%s' is no id: expected a whole number below 2^64",
-                            set->source);
+        uint64_t id = 0;
+        (void)pli_parse_u64(set->source, &id); /* asks() has refused what is no id */
         if ((choice->source = plait_edges_find(s->result.edges, id)) < 0)
             return pli_fail(err, PLAIT_EINVAL, "--source %s: the graph has no such vertex", set->source);
     }
-    if (pli_is(set->engine, "async") && named->sync_only)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: what it comes to depends on supersteps, in "
-                        "which all vertices move at once", named->name);
-    if (pli_is(set->engine, "async") && named->make == NULL)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: it works on a worker's whole part at once; "
-                        "pagerank, components, bfs, sssp, kcore, coloring, beliefs and als go vertex by vertex",
-                        named->name);
-    if ((set->checkpoint != NULL || set->resume != NULL) && runs_itself(&s->result))
-        return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
-                        set->checkpoint != NULL ? "--checkpoint" : "--resume",
-                        named->make != NULL && !named->sync_only ? "; --engine async has" : "");
     plait_vertex_program_init(&s->program);
     s->program.name = named->name;
     s->program.user = choice;
@@ -410,7 +418,7 @@ int pli_graph_run_program(const pli_graph_run *set) {
         return say != NULL ? pli_cli_usage("unknown vertex program '%s': %s", set->program, say)
                            : pli_cli_usage("%s", err.text);
     }
-    if (!check(set)) return PLI_EXIT_USAGE;
+    if (!check(set) || !asks(&s.result)) return PLI_EXIT_USAGE;
     if (pli_graph_stop_open(&s.stop, set, &err) < 0) return pli_cli_fail(&err);
     pthread_mutex_init(&s.mutex, NULL);
     const plait_status status = run(&s, &err);

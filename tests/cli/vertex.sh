@@ -279,6 +279,7 @@ refused 2 "'snap' is one word too many; the file of the edges is named by --data
 "$PLAIT" bfs --data snap >said 2>err && fail "plait bfs went on"
 says err "unknown command 'bfs'; it is a vertex program: 'plait graph run bfs --data EDGES'" || fail "plait bfs: $(cat err)"
 refused 2 "needs --source ID" run bfs --data snap
+refused 2 "needs --source ID" run bfs --data that.is.not.there # told before a large graph is read
 refused 2 "no such vertex" run bfs --data snap --source 77
 refused 2 "components has no --source" run components --data snap --source 1
 refused 2 "--data EDGES is missing" run bfs --source 1
