@@ -80,6 +80,7 @@ typedef struct pli_learner_more {
     bool                     adds; /* its tables have no update rule, though it takes --optimizer */
     bool        same_workers; /* as the trait PLAIT_SAME_WORKERS */
     bool        rows_stay;   /* as the trait PLAIT_ROWS_STAY */
+    bool        settles;     /* with --balance dynamic rows change hands where all workers meet (solve/settled.h) */
     bool        each_update; /* what its workers add stands for their rows: none may be dropped (--backup) */
     bool        two_passes;  /* one pass over the rows is not enough */
     const char *intercept;   /* why --no-intercept does not go: "a mean and biases are part of it"; NULL: it goes */

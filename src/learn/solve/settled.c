@@ -14,7 +14,11 @@ struct pli_settled {
     uint64_t    work_ns;
 };
 
-bool pli_settles(const pli_run *run) { return run->balanced && run->solver != NULL && run->solver->settles; }
+bool pli_settles(const pli_run *run) {
+    const pli_learner_more *more = run->learner->more;
+    if (!run->balanced) return false;
+    return run->solver != NULL ? run->solver->settles : more != NULL && more->settles;
+}
 
 plait_status pli_settled_begin(pli_run *run, pli_batches *batches) {
     if (!pli_settles(run) || run->settled != NULL) return PLAIT_OK;

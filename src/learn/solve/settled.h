@@ -1,5 +1,5 @@
-/* learn/solve/settled.h - --balance dynamic of solvers whose workers remember something of each row: blocks change
- * hands where all workers meet.
+/* learn/solve/settled.h - --balance dynamic of solvers and trees, whose workers remember something of each row: blocks
+ * change hands where all workers meet.
  *
  * Under an update rule a block changes hands from one clock to the next (balance.h). A solver by whole passes has sums
  * in its tables that stand for its workers' rows, or scores of these. So its rows stay from clock to clock, and change

@@ -9,6 +9,7 @@
 #include "learn/keep/keep.h"
 #include "learn/solve/inherit.h"
 #include "learn/solve/progress.h"
+#include "learn/solve/settled.h"
 #include "learn/trees/trees.h"
 #include "table/table.h"
 
@@ -176,7 +177,7 @@ plait_status pli_gbdt_judged(const pli_run *run, const pli_goal *goal, const pli
     const pli_gbdt *t = pli_gbdt_of(run);
     (void)solution, (void)want;
     *done_out = data == run->data && goal == &t->fit.goal && !t->grower.rules.bagged &&
-                (run->best == 0 || run->best == run->epochs_done) && pli_comm_absent(run->comm) == 0;
+                (run->best == 0 || run->best == run->epochs_done) && pli_comm_absent(run->comm) == 0 && !t->moved;
     return *done_out ? judge_own(run, data, &t->rows, false, total_out) : PLAIT_OK;
 }
 
@@ -222,7 +223,7 @@ static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, boo
     PLI_TRY(pli_keep_epoch(run, round, &stop));
     run->interrupted = stop;
     *end_out = stop;
-    return PLAIT_OK;
+    return stop ? PLAIT_OK : pli_heirs_move(run);
 }
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
@@ -247,6 +248,7 @@ static plait_status begin(pli_run *run) {
     pli_gbdt *t = pli_gbdt_of(run);
     PLI_TRY(t->grower.cut->tables(&t->grower));
     PLI_TRY(pli_keep_begin(run));
+    PLI_TRY(pli_settled_begin(run, NULL));
     if (run->resume == NULL) PLI_TRY(set_base(run));
     pli_scores_begin(&t->trees, &t->rows, 0);
     pli_scores_begin(&t->trees, &t->validation, 0);
@@ -273,6 +275,7 @@ plait_status pli_gbdt_train(pli_run *run) {
     const plait_status status = all_rounds(run);
     run->kept = pli_keep_last(run, &run->unkept);
     pli_keep_end(run);
+    pli_settled_end(run);
     return status;
 }
 

@@ -58,6 +58,10 @@ static plait_status settle_cut(pli_run *run) {
     size_t                           c = 0;
     while (strcmp(cuts[c]->name, by) != 0) c++; /* the option's names are theirs */
     pli_gbdt_of(run)->grower.cut = cuts[c];
+    if (pli_is(run->opts->balance, "dynamic") && cuts[c]->exchanges)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "balance dynamic with --trees-by features is refused: each worker has all rows, and blocks of "
+                        "rows are what changes hands; take --trees-by rows, or --balance static");
     if (cuts[c]->votes || plait_training_count(run, "elect") == 0) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EREFUSED, "--elect with --trees-by %s is refused: no worker votes; take --trees-by "
                                               "voting", by);
@@ -320,7 +324,7 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_short(json, "learning_rate", run->rate);
 }
 
-static const pli_learner_more more = { .same_workers = true, .rows_stay = true, .reads = pli_trees_reads,
+static const pli_learner_more more = { .same_workers = true, .settles = true, .reads = pli_trees_reads,
                                        .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,
                                        .options = pli_trees_options, .describe = describe, .kept = pli_gbdt_kept,
                                        .restore = pli_gbdt_restore, .report = pli_fit_report,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "learn/solve/settled.h"
 #include "learn/trees/trees.h"
 
 enum { ROWS = 4096 }; /* rows that a thread takes at once */
@@ -99,11 +100,15 @@ static void charge(const pli_grower *g, int64_t rows) {
 
 void pli_grow_add_up(const pli_grower *g, int64_t n, pli_growing_leaf *const *leaf, pli_sum_cell *to) {
     uint64_t at = pli_comm_span_begin(g->run->comm);
+    int64_t  rows = 0;
+    pli_settled_begin_work(g->run);
     for (int64_t i = 0; i < n; i++) {
         pli_histograms_add(&g->histograms, leaf[i]->n, g->order + leaf[i]->begin, g->cell,
                            to != NULL ? to + i * g->histograms.size : leaf[i]->sums);
         charge(g, leaf[i]->n);
+        rows += leaf[i]->n;
     }
+    pli_settled_end_work(g->run, rows);
     pli_run_step(g->run, "histograms", &at);
 }
 

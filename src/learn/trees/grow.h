@@ -132,5 +132,8 @@ plait_status pli_heirs_gather(pli_run *run);
  *  end, when these are summed: the leaves have all of the worker's rows. Errors: as above. */
 plait_status pli_heirs_begin(pli_grower *g);
 plait_status pli_heirs_end(pli_grower *g);
+/** Between two rounds of a run with --balance dynamic: all decide whose each block is from here on, and who has got or
+ *  given one makes its rows anew. Collective. Errors: as above. */
+plait_status pli_heirs_move(pli_run *run);
 
 #endif

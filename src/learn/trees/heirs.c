@@ -1,4 +1,5 @@
-/* A run of two replicas goes on when a worker dies (--replicas 2): others have its rows from then on.
+/* Rows that come to another worker: those of a dead one in a run of two replicas (--replicas 2), and those of a slow
+ * one (--balance dynamic).
  *
  * What a worker alone has is its rows' bins, scores and gradients, and which leaf of the growing tree each is in. All
  * of it follows from the blocks of the data, which anybody can read again, and from what every worker has: the cuts,
@@ -22,10 +23,15 @@
  *                       the worker's by the list of the collectives, whatever others it has already.
  *
  * Blocks go to the living worker whose draw is the highest, so a block that has come to a worker by one list stays with
- * it by both, for as long as it lives. */
+ * it by both, for as long as it lives.
+ *
+ * A slow worker's blocks go to others between two rounds, where all meet (solve/settled.h). Then each makes anew all
+ * that it has: bins and scores, of the blocks that are its own from there on. The trees are the same, whoever has
+ * what. */
 #include <string.h>
 
 #include "learn/solve/inherit.h"
+#include "learn/solve/settled.h"
 #include "learn/trees/trees.h"
 
 /* --- the rows of more blocks -------------------------------------------------------------------------------------- */
@@ -149,7 +155,53 @@ plait_status pli_heirs_gather(pli_run *run) {
     return run->validation != NULL ? gather(run, run->validation, &t->validation, take_validation) : PLAIT_OK;
 }
 
+/* --- between two rounds ------------------------------------------------------------------------------------------- */
+
+/* The bins and scores of the blocks that are this worker's now. */
+static plait_status make_anew(pli_run *run, int32_t n, const int32_t *own) {
+    pli_gbdt          *t = pli_gbdt_of(run);
+    const pli_bin_rows none = { .held = t->rows.held };
+    pli_bin_rows       all;
+    plait_status       status = bin_all(run, run->data, &none, n, own, &all);
+    if (status >= 0 && t->rows.votes != NULL) {
+        all.votes = pli_calloc((size_t)all.n + 1, sizeof *all.votes);
+        if (all.votes == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for votes");
+    }
+    if (status < 0) {
+        pli_bin_rows_free(&all);
+        return status;
+    }
+    pli_bin_rows_free(&t->rows);
+    t->rows = all;
+    for (int32_t p = 0; p < all.parts; p++) all.part[p].steps = true;
+    PLI_TRY(pli_gradients_resize(run, &t->rows, 0, &t->gradients));
+    PLI_TRY(pli_grower_resize(&t->grower));
+    pli_scores_begin(&t->trees, &t->rows, 0);
+    pli_scores_add(run, &t->rows, 0, 0, t->trees.n);
+    return PLAIT_OK;
+}
+
+plait_status pli_heirs_move(pli_run *run) {
+    bool moved = false;
+    PLI_TRY(pli_settled_meet(run, &moved));
+    if (!moved) return PLAIT_OK;
+    const int32_t blocks = pli_dataset_blocks(run->data);
+    int32_t      *own = pli_array((size_t)blocks, sizeof *own), n = 0;
+    if (own == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
+    for (int32_t b = 0; b < blocks; b++)
+        if (pli_living_is_mine(run, run->data, b)) own[n++] = b;
+    const plait_status status = make_anew(run, n, own);
+    pli_free(own);
+    pli_gbdt_of(run)->moved = true;
+    return status;
+}
+
 /* --- in a step ---------------------------------------------------------------------------------------------------- */
+
+/* Whose the block is, or was before it died. */
+static int32_t home_of(const pli_run *run, int32_t block) {
+    return run->homes != NULL ? run->homes[block] : pli_dataset_home(run->data, block);
+}
 
 /* Marks the parts that have come to this worker in the clock; those that it does not have yet are added first. */
 static plait_status inherit(pli_run *run, int32_t *more) {
@@ -157,7 +209,7 @@ static plait_status inherit(pli_run *run, int32_t *more) {
     int32_t   n = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t b = 0; b < pli_dataset_blocks(run->data); b++) {
-            if (!plait_job_inherits(run->job, pli_dataset_home(run->data, b), (uint64_t)b)) continue;
+            if (!plait_job_inherits(run->job, home_of(run, b), (uint64_t)b)) continue;
             const int32_t p = part_of(&t->rows, b);
             if (p >= 0) t->rows.part[p].inherited = true;
             else more[n++] = b;

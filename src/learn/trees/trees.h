@@ -81,6 +81,7 @@ typedef struct pli_gbdt {
     pli_trees      trees;
     bool           exhausted; /* no tree of the last round had a split */
     bool           in_round;  /* the round's gradients are there, and its trees not all */
+    bool           moved;     /* a worker has other rows than it began with, since it was slow or fast */
     pli_sums       left_out;  /* of a forest: rows judged by trees that have not seen them */
     /* as checkpoints hold trees */
     int64_t       *kept_whole; /* [nodes, 5] */
