@@ -164,7 +164,7 @@ done
 
 rm -rf d m
 works timed train --data few --epochs 900 --batch 20 --workers 2 --checkpoint d --checkpoint-every 20ms --metrics m --json --quiet
-[ "$(grep -c '"event": "checkpoint", "clock": [0-9]*, "folder": "checkpoint-' m)" -gt 3 ] || fail "checkpoints are not completed while the run goes on"
+[ "$(grep -c '"event": "checkpoint", "clock": [0-9]*, "folder": "checkpoint-' m)" -gt 1 ] || fail "checkpoints are not completed while the run goes on"
 works listed checkpoint verify d
 works untimed train --data few --epochs 900 --batch 20 --workers 2 --json --quiet
 same timed untimed "with checkpoints beside the training"
