@@ -11,7 +11,6 @@ struct pli_settled {
     int64_t     meetings; /* at which all have asked the book                              */
     int64_t     rests, rest; /* meetings until they ask again; so many follow the next move */
     int32_t    *before; /* [blocks] whose they were before a meeting */
-    uint64_t    work_ns;
 };
 
 bool pli_settles(const pli_run *run) {
@@ -46,14 +45,13 @@ const int32_t *pli_settled_before(const pli_run *run) {
 }
 
 void pli_settled_begin_work(pli_run *run) {
-    if (run->settled != NULL) run->settled->work_ns = pli_comm_own_ns(run->comm);
+    if (run->settled != NULL) pli_balance_begin_work(&run->settled->balance);
 }
 
 void pli_settled_end_work(pli_run *run, int64_t rows) {
     if (run->settled == NULL) return;
-    pli_pace *pace = &run->settled->balance.pace;
-    pace->rows += (double)rows;
-    pace->seconds += (double)(pli_comm_own_ns(run->comm) - run->settled->work_ns) * 1e-9;
+    run->settled->balance.batch_rows = rows;
+    pli_balance_end_work(&run->settled->balance, 0);
 }
 
 plait_status pli_settled_meet(pli_run *run, bool *moved_out) {
