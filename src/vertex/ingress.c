@@ -162,21 +162,23 @@ static void forget_lost(pli_reader *r) {
     r->lost_in = r->lost_out = NULL;
 }
 
-/* Cuts anew by what rows have shown. Rows over the cut `range` are then read once more, if it goes elsewhere. */
+/* Cuts anew by what rows have shown. Over the cut `range` those of which another part has become then go there. */
 static plait_status cut_anew(ingress *g, bool drops) {
     const size_t  bytes = ((size_t)g->cut->parts + 1) * sizeof *g->cut->first;
+    const bool    simple = g->of->near == PLI_NEAR_SIMPLE;
     int64_t *const was = pli_array((size_t)g->cut->parts + 1, sizeof *was);
     bool          moved = false;
     plait_status  status = agree(g, was != NULL ? PLAIT_OK : no_memory(g));
     if (status == PLAIT_OK) memcpy(was, g->cut->first, bytes);
     if (status == PLAIT_OK && drops) status = lose_doubles(g);
     forget_lost(&g->reader);
-    if (status == PLAIT_OK && g->of->near == PLI_NEAR_SIMPLE) status = cut_simple(g);
+    if (status == PLAIT_OK && simple) status = cut_simple(g);
     if (status == PLAIT_OK) moved = !g->cut->splits && memcmp(was, g->cut->first, bytes) != 0;
     pli_free(was);
     if (status < 0 || !moved) return status;
-    if (drops) g->reader.degree = NULL; /* rows are longer before doubles go */
-    return agree(g, pli_reader_rows(&g->reader, &g->file, g->err));
+    if (simple) status = pli_reader_move(&g->reader, g->comm, simple_degree_of, g->b.edges->degree, g->err);
+    else status = pli_reader_move(&g->reader, g->comm, degree_of, &g->all, g->err);
+    return agree(g, status);
 }
 
 /* The first pass by numbers has seen what all workers compare, and all later passes. */

@@ -7,9 +7,9 @@
  *                    added up (spread.h). So all processes number vertices alike, and know where the cut `range` goes
  *     the part       edges go to the parts that have them, and there to their rows (reader.h)
  *     doubles        which edges are doubles is seen in rows alone. If they are dropped, one sum says how many edges
- *                    each vertex has lost; the cut then goes elsewhere, and over `range` the part is read again
+ *                    each vertex has lost; the cut then goes elsewhere, and over `range` rows go to their new parts
  *     simple graph   the same: a first cut is by degrees that count doubles, one sum says how long the rows of the
- *                    simple graph are, and the part is read again by that
+ *                    simple graph are, and rows go where the cut by that has them
  *     one sum        of all parts: how often a vertex occurs, how many edges are doubles, the largest part
  *
  * A packed file, and one whose lines say something of others, has no pieces: each process goes through all of it then,

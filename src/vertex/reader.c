@@ -119,14 +119,14 @@ static bool make_starts(pli_reader *r) {
     return true;
 }
 
-static bool make_rows(const pli_reader *r, pli_neighbors *rows) {
+static bool make_rows(const pli_reader *r, pli_neighbors *rows, bool weighted) {
     const int64_t first = splits(r) ? 0 : r->first[r->part];
     if (rows->start == NULL) return true;
     for (int64_t v = first; v < rows->n; v++) rows->start[v + 2] += rows->start[v + 1];
     const size_t m = (size_t)rows->start[rows->n + 1];
     rows->near = pli_array(m, sizeof *rows->near);
-    if (r->of->weighted) rows->weight = pli_array(m, sizeof *rows->weight);
-    return rows->near != NULL && (!r->of->weighted || rows->weight != NULL);
+    if (weighted) rows->weight = pli_array(m, sizeof *rows->weight);
+    return rows->near != NULL && (!weighted || rows->weight != NULL);
 }
 
 /* Room for whose piece an entry is from, where that decides something. */
@@ -152,8 +152,9 @@ static plait_status all_have(const pli_reader *r, bool has, plait_error *err) {
 static plait_status read_entries(pli_reader *r, const pli_edge_file *file, plait_error *err) {
     PLI_TRY(all_have(r, make_starts(r), err));
     if (r->degree == NULL || splits(r)) PLI_TRY(pass(r, file, true, err));
-    PLI_TRY(all_have(r, make_rows(r, &r->in) && make_rows(r, &r->out) && make_pieces(r, &r->in, &r->in_piece) &&
-                            make_pieces(r, &r->out, &r->out_piece), err));
+    const bool weighted = r->of->weighted;
+    PLI_TRY(all_have(r, make_rows(r, &r->in, weighted) && make_rows(r, &r->out, weighted) &&
+                            make_pieces(r, &r->in, &r->in_piece) && make_pieces(r, &r->out, &r->out_piece), err));
     PLI_TRY(pass(r, file, false, err));
     const bool sorted = (r->in.start == NULL || pli_neighbors_sort(&r->in, r->in_piece)) &&
                         (r->out.start == NULL || pli_neighbors_sort(&r->out, r->out_piece));
@@ -224,6 +225,51 @@ plait_status pli_reader_rows(pli_reader *r, const pli_edge_file *file, plait_err
     pli_neighbors_free(&r->in);
     pli_neighbors_free(&r->out);
     return made ? PLAIT_OK : pli_building_no_memory(r->of->m, err);
+}
+
+/* --- rows that move ----------------------------------------------------------------------------------------------- */
+
+/* A row has been one worker's as a whole, so its entries come in their order. */
+static bool take_moved(void *user, const pli_row_entry *e, int32_t from) {
+    pli_reader *r = user;
+    (void)from;
+    return e->row < r->in.n && pli_building_place(&r->in, e->row, e->near, &e->weight);
+}
+
+static bool make_moved(pli_reader *r, pli_cut_degree_fn *length, const void *of) {
+    if (!begin_rows(r, &r->in)) return false;
+    for (int64_t v = r->first[r->part]; v < r->first[r->part + 1]; v++) r->in.start[v + 2] = length(of, v);
+    return make_rows(r, &r->in, r->spread.weighted);
+}
+
+/* Each row of an old part goes to the new one. */
+static bool send_rows(pli_reader *r) {
+    const pli_neighbors *h = &r->rows;
+    for (int64_t v = 0; v < h->n; v++) {
+        if (h->start[v] == h->start[v + 1]) continue;
+        pli_row_entry e = { .row = (uint32_t)v, .part = (uint16_t)part_of(r, v, 0) };
+        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++) {
+            e.near = h->near[k];
+            if (h->weight != NULL) e.weight = h->weight[k];
+            if (!pli_spread_put(&r->spread, &e)) return false;
+        }
+    }
+    return true;
+}
+
+plait_status pli_reader_move(pli_reader *r, plait_comm *comm, pli_cut_degree_fn *length, const void *of,
+                             plait_error *err) {
+    r->spread = (pli_spread){ .comm = comm, .take = take_moved, .user = r,
+                              .weighted = r->of->weighted && r->of->near != PLI_NEAR_SIMPLE };
+    PLI_TRY(all_have(r, make_moved(r, length, of), err));
+    plait_status status = pli_spread_begin(&r->spread);
+    if (status == PLAIT_OK && !send_rows(r))
+        status = pli_fail(err, PLAIT_EMISMATCH, "a row of the graph has other edges than were counted");
+    PLI_TRY(pli_spread_end(&r->spread, status));
+    pli_neighbors_free(&r->rows);
+    r->rows = r->in;
+    r->in = (pli_neighbors){ 0 };
+    return PLAIT_OK;
 }
 
 /* --- the part ----------------------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
  *     last pass      the part's edges go to their rows
  *     doubles        those that are dropped go, in each row
  *     the rows       along which a program gathers: edges in, edges out, both, or the simple graph
+ *     the move       a cut by ranges may go elsewhere once rows are known: rows go to their new parts
  *     the part       vertices that it reads or owns get numbers of its own
  *
  * All edges between two vertices, the same way, lie in one row of one part: so doubles are seen in rows alone. */
@@ -51,9 +52,13 @@ typedef struct pli_reader {
 
 /** Begins to read a part of the graph, whose ids have numbers. */
 void pli_reader_begin(pli_reader *r, const plait_edges *edges, const int64_t *first, int32_t part);
-/** Fills rows and what was seen of them. May be called again. Errors: those of a pass; ENOMEM; EFORMAT the file is not
+/** Fills rows and what was seen of them. Errors: those of a pass; ENOMEM; EFORMAT the file is not
  *  what it was. Collective over the workers if spread.comm is given. */
 plait_status pli_reader_rows(pli_reader *r, const pli_edge_file *file, plait_error *err);
+/** The cut, by ranges, goes elsewhere since rows were made: each goes to the worker that has it now. length: how many
+ *  entries row v has, wherever it is. Errors: ENOMEM; those of pli_spread_end. Collective over the workers of comm. */
+plait_status pli_reader_move(pli_reader *r, plait_comm *comm, pli_cut_degree_fn *length, const void *of,
+                             plait_error *err);
 /** Makes the part of the rows. *copies_out (may be NULL): how many vertices have edges in it. false: no memory. */
 bool pli_reader_part(pli_reader *r, pli_part *part, int64_t *copies_out);
 void pli_reader_end(pli_reader *r);

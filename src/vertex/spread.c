@@ -229,6 +229,15 @@ bool pli_spread_put(pli_spread *s, const pli_row_entry *e) {
     return status == PLAIT_OK && !s->broken;
 }
 
+/* What comes in the last round may have no place, and no round is left to say so. A worker that fails alone would leave
+ * the others in their next collective. */
+static plait_status hear_of_the_last(pli_spread *s) {
+    int64_t failed = s->status < 0;
+    plait_status status = plait_comm_allreduce(s->comm, &failed, 1, PLAIT_I64, PLAIT_MAX);
+    s->broken = failed != 0;
+    return s->status < 0 ? s->status : status;
+}
+
 plait_status pli_spread_end(pli_spread *s, plait_status status) {
     bool more = true;
     if (s->status == PLAIT_OK && !s->broken) s->status = status;
@@ -239,6 +248,7 @@ plait_status pli_spread_end(pli_spread *s, plait_status status) {
     }
     pli_free(s->held);
     s->held = NULL;
+    if (s->comm != NULL && !s->broken) PLI_TRY(hear_of_the_last(s));
     if (s->status < 0 || !s->broken) return s->status;
     return pli_fail(pli_comm_error(s->comm), PLAIT_EPEER, "another process could not go on to read the graph");
 }
