@@ -54,6 +54,9 @@ static bool check(const pli_graph_run *set) {
                               { "--priors", set->priors, false } };
     if (set->data == NULL)
         pli_cli_usage("graph run: --data EDGES is missing: the file of the graph");
+    else if (pli_is_pipe(set->data) && pli_launcher_find().size > 1)
+        pli_cli_usage("graph run: --data %s with several processes is refused: only one process could read the pipe; "
+                      "name a file, or take --workers on threads", set->data);
     else if (!pli_is(set->engine, "async") && !pli_is(set->scope, "vertex"))
         pli_cli_usage("graph run: --scope %s needs --engine async: in a superstep all vertices see what was there "
                       "before it",
@@ -105,6 +108,15 @@ static bool asks(const pli_graph_result *r) {
     else
         return true;
     return false;
+}
+
+/* Loading a large graph takes minutes: what is not there, or cannot be written, is told before. The place of the result
+ * is looked at by one process. */
+static plait_status look_ahead(const pli_graph_run *set, plait_error *err) {
+    const char *const read[] = { set->features, set->split, set->priors };
+    for (int i = 0; i < 3; i++)
+        if (read[i] != NULL) PLI_TRY(pli_paths_check_read(&read[i], 1, err));
+    return set->out != NULL && pli_launcher_find().rank <= 0 ? pli_paths_check_write(set->out, err) : PLAIT_OK;
 }
 
 /* What the program alone reads. */
@@ -380,8 +392,8 @@ static plait_status go(shared *s, plait_error *err) {
 }
 
 static plait_status run(shared *s, plait_error *err) {
-    plait_status status = PLAIT_OK;
-    if (!reads_part(&s->result)) status = load(s, err);
+    plait_status status = look_ahead(s->result.set, err);
+    if (status == PLAIT_OK && !reads_part(&s->result)) status = load(s, err);
     if (status == PLAIT_OK && s->edges != NULL) status = settle(s, err);
     if (status == PLAIT_OK) status = go(s, err);
     pli_signals_ended(&s->stop.signals);

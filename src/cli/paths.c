@@ -81,6 +81,14 @@ plait_status pli_paths_check_read(const char *const *names, int64_t n, plait_err
     return status;
 }
 
+plait_status pli_paths_check_write(const char *path, plait_error *err) {
+    pli_outfile *file = NULL;
+    if (pli_is_pipe(path)) return PLAIT_OK;
+    PLI_TRY(pli_outfile_open(path, &file, err));
+    pli_outfile_abandon(&file);
+    return PLAIT_OK;
+}
+
 /* The length of a directory's name without slashes at its end. */
 static size_t bare(const char *dir) {
     size_t n = strlen(dir);

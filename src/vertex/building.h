@@ -19,6 +19,7 @@ typedef struct pli_building {
     int32_t                 parts; /* of which one is built; 1: all of it */
     bool                    begun, both, weighted; /* both: edges go both ways */
     int64_t                 m;   /* edges of the pass */
+    int64_t                 listed, promised, vertices; /* edges in the file; as in pli_edge_list */
     uint64_t                sum; /* of all edges' hashes */
 } pli_building;
 

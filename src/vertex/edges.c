@@ -62,6 +62,9 @@ plait_status pli_building_count(void *user, const pli_edge_list *l, plait_error 
     pli_census   *names = &b->edges->names;
     if (!b->begun) PLI_TRY(begin_count(b, l, err));
     b->weighted = l->weight != NULL;
+    b->listed += l->n;
+    b->promised = l->promised;
+    b->vertices = l->vertices;
     for (int64_t k = 0; k < l->n; k++) {
         const bool     loop = l->from[k] == l->to[k];
         const uint32_t go = !(loop && b->opts->drop_loops), back = go && b->both && !loop;
@@ -244,7 +247,7 @@ plait_status plait_edges_from_memory(int64_t n, const uint64_t *from, const uint
                             (long long)k);
     /* Borrowed for reading: nothing below writes to a list. */
     const pli_edge_list list = { .n = n, .from = (uint64_t *)from, .to = (uint64_t *)to, .weight = (float *)weight,
-                                 .vertices = -1 };
+                                 .vertices = -1, .promised = -1 };
     return make_edges(&(origin){ NULL, &list }, 2 * (uint64_t)n, &o, edges_out, error_out);
 }
 

@@ -18,7 +18,6 @@ typedef struct ingress {
     pli_ingress      *of; /* the graph has it then */
     plait_vertex_cut *cut;
     pli_edge_file     file;
-    bool              pieces; /* each worker reads one, and not the whole text */
     int32_t           me;
     degrees           all;
     pli_reader        reader;
@@ -194,7 +193,7 @@ static plait_status read_rows(ingress *g) {
     pli_reader_begin(r, g->b.edges, g->cut->first, g->me);
     r->degree = g->all.in;
     r->leave = g->all.out;
-    r->spread.comm = g->pieces ? g->comm : NULL;
+    r->spread.comm = g->cut->parts > 1 ? g->comm : NULL;
     PLI_TRY(agree(g, !drops || note_lost(r, g->b.edges->n) ? PLAIT_OK : no_memory(g)));
     plait_status status = pli_reader_rows(r, &g->file, g->err);
     if (status == PLAIT_OK) status = sign(g);
@@ -241,17 +240,41 @@ static plait_status sum_up(ingress *g, int64_t edges, int64_t copies) {
     return status;
 }
 
+static plait_status pass_over(void *user, const pli_edge_list *l, plait_error *err) {
+    (void)user;
+    (void)l;
+    (void)err;
+    return PLAIT_OK;
+}
+
+/* Pieces are not what the file's head promises: who goes through all of it finds out why. */
+static plait_status tell_why(const ingress *g) {
+    PLI_TRY(pli_edge_file_pass(&g->file, pass_over, NULL, g->err));
+    return pli_fail(g->err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
+}
+
 /* What the pieces come to. */
 static plait_status add_pieces(ingress *g) {
     pli_building *b = &g->b;
-    int64_t       sum[] = { b->m, b->edges->loops, b->weighted };
-    PLI_TRY(plait_comm_allreduce(g->comm, sum, 3, PLAIT_I64, PLAIT_SUM));
+    int64_t       sum[] = { b->m, b->edges->loops, b->weighted, b->listed };
+    PLI_TRY(plait_comm_allreduce(g->comm, sum, 4, PLAIT_I64, PLAIT_SUM));
+    PLI_TRY(plait_comm_allreduce(g->comm, &b->promised, 1, PLAIT_I64, PLAIT_MAX));
     b->m = sum[0];
     b->edges->loops = sum[1];
     b->weighted = sum[2] > 0; /* one without edges has seen no weight */
-    if (sum[0] == 0 && sum[1] == 0) return pli_edges_none(g->of->path, g->err);
+    if (b->promised >= 0 && sum[3] != b->promised) return tell_why(g);
+    if (sum[3] == 0 && b->vertices < 1) return pli_edges_none(g->of->path, g->err);
     PLI_TRY(pli_building_is_few(b, g->err));
     return pli_census_merge(g->comm, &b->edges->names);
+}
+
+/* Pieces of different files would make a graph that nobody has. */
+static plait_status is_same_file(ingress *g) {
+    const int64_t mark = (int64_t)(pli_edge_file_mark(&g->file) >> 1);
+    int64_t       both[2] = { mark, -mark };
+    PLI_TRY(plait_comm_allreduce(g->comm, both, 2, PLAIT_I64, PLAIT_MAX));
+    if (both[0] == -both[1]) return PLAIT_OK;
+    return pli_fail(g->err, PLAIT_EMISMATCH, "%s: it is not the same file for all processes", g->of->path);
 }
 
 static plait_status count_pieces(ingress *g) {
@@ -262,7 +285,7 @@ static plait_status count_pieces(ingress *g) {
 }
 
 static plait_status count_all(ingress *g) {
-    if (g->pieces) PLI_TRY(count_pieces(g));
+    if (g->cut->parts > 1) PLI_TRY(count_pieces(g));
     else PLI_TRY(pli_edge_file_pass(&g->file, pli_building_count, &g->b, g->err));
     PLI_TRY(pli_building_number(&g->b, g->err));
     g->of->m = g->b.m;
@@ -273,6 +296,7 @@ static plait_status count_all(ingress *g) {
 
 static plait_status read_part(ingress *g) {
     int64_t copies = 0;
+    if (g->cut->parts > 1) PLI_TRY(is_same_file(g));
     PLI_TRY(agree(g, count_all(g)));
     if (pli_is(g->cut->method, "metis") && g->cut->parts > 1) PLI_TRY(cut_by_metis(g));
     PLI_TRY(read_rows(g));
@@ -307,7 +331,6 @@ static plait_status begin(ingress *g, const char *path, const plait_edges_opts *
     g->cut->method = hashed ? g->of->hash.grid ? "grid" : "random" : metis ? "metis" : "range";
     if (g->cut->first == NULL) return pli_fail(g->err, PLAIT_ENOMEM, "no memory for a cut");
     PLI_TRY(pli_edge_file_open(path, o->format, &g->file, g->err));
-    g->pieces = parts > 1 && pli_edge_file_splits(&g->file);
     PLI_TRY(pli_building_begin(&g->b, g->file.bytes / 16, &g->of->opts, parts, g->err));
     g->b.edges->again = g->of;
     g->cut->edges = g->b.edges;

@@ -281,6 +281,9 @@ says err "unknown command 'bfs'; it is a vertex program: 'plait graph run bfs --
 refused 2 "needs --source ID" run bfs --data snap
 refused 2 "needs --source ID" run bfs --data that.is.not.there # told before a large graph is read
 refused 2 "no such vertex" run bfs --data snap --source 77
+if "$PLAIT" graph run bfs --data letter --source 1 --out no/such/file >said 2>err; then fail "it has written to no/such/file"; fi
+says err "no/such/file: cannot be written: No such file or directory; make its directory first" || fail "--out is looked at late: $(cat err)"
+refused 1 "nowhere: No such file" run gcn --data letter --features nowhere --split snap # told before the graph is read
 refused 2 "components has no --source" run components --data snap --source 1
 refused 2 "--data EDGES is missing" run bfs --source 1
 refused 2 "--scope edge needs --engine async" run bfs --data snap --source 1 --scope edge

@@ -62,6 +62,18 @@ of_four first pagerank --data edges --tolerance 1e-10 --supersteps 3 --checkpoin
 works on graph run pagerank --data edges --tolerance 1e-10 --resume kept --quiet
 cmp -s rest.out on.out || fail "a checkpoint goes on to other ranks"
 
+# Other formats, in pieces too.
+awk 'END { print "%%MatrixMarket matrix coordinate integer general\n301 301 " NR }' edges >matrix
+awk '{ print 1 + $1 % 300, 1 + $2 % 300, $3 }' edges >>matrix
+awk 'BEGIN { print "40 40"; for (v = 0; v < 40; v++) print 1 + (v + 1) % 40, 1 + (v + 39) % 40 }' >ring
+for file in matrix "ring --format metis"; do
+    # shellcheck disable=SC2086
+    works one graph run pagerank --data $file --quiet
+    # shellcheck disable=SC2086
+    of_four four pagerank --data $file
+    cmp -s one.out four.out || fail "$file: other values"
+done
+
 # Mistakes. Nothing is written.
 bad() { # bad CODE FILE WORDS OPTIONS...
     wanted=$1 file=$2 words=$3
@@ -76,6 +88,7 @@ printf '1 2\n2 3\n3 four\n' >letter
 bad 1 letter "letter:3: expected a whole number" pagerank
 printf '1 2\n2 18446744073709551616\n' >beyond
 bad 1 beyond "beyond:2: an id is below 2^64" components
+bad 2 - "several processes is refused: only one process could read the pipe" pagerank
 head -c 3000 edges.gz >torn.gz
 bad 1 torn.gz torn.gz pagerank
 printf '%%%%MatrixMarket matrix coordinate pattern general\n4000000000 4000000000 1\n1 2\n' >huge

@@ -54,6 +54,7 @@ typedef struct asked {
     plait_edges_opts opts;
     plait_near       near;
     const char      *method;
+    const char      *other;   /* what worker 1 reads in place of path; NULL: path */
     const char      *differs; /* what does; the last worker that writes it is as good as any: all tell a mistake */
     plait_status     status[WORKERS];
     char             text[WORKERS][sizeof ((plait_error *)0)->text];
@@ -195,10 +196,16 @@ static void test_other_formats(void **state) {
             q.near = m < 2 ? PLAIT_NEAR_IN : PLI_NEAR_SIMPLE;
             check(&q, workers, "matrix");
         }
-    write_text("6 5\n2 3\n1 4\n1 4\n2 3\n6\n5\n");
+    q.method = "range";
+    q.near = PLAIT_NEAR_IN;
+    write_text("%%MatrixMarket matrix coordinate pattern general\n% of no edge\n7 7 0\n");
+    for (int32_t workers = 1; workers <= WORKERS; workers++) check(&q, workers, "a matrix of zeros");
+    write_text("% pieces begin anywhere\n6 5\n2 3\n1 4\n% a comment has no number\n1 4\n2 3\n6\n5\n");
     q.opts.format = "metis";
     q.method = NULL;
-    check(&q, 4, "metis");
+    for (int32_t workers = 1; workers <= WORKERS; workers++) check(&q, workers, "metis");
+    write_text("5 2 011 1\n7 2 5\n7 1 5\n7 5 2\n7\n7 3 2");
+    for (int32_t workers = 1; workers <= WORKERS; workers++) check(&q, workers, "metis with weights");
     write_text("1 2 2 3\n2 1 4\n3 1 4\n5 1 6\n6 1 5\n");
     q.opts.format = "adjacency";
     check(&q, 3, "adjacency");
@@ -274,9 +281,10 @@ static void test_programs_give_the_same_bits(void **state) {
 static plait_status try_to_read(plait_comm *comm, void *user) {
     asked            *q = user;
     const int32_t     rank = plait_comm_rank(comm);
+    const char       *of = rank == 1 && q->other != NULL ? q->other : path;
     plait_edges      *edges = NULL;
     plait_vertex_cut *cut = NULL;
-    q->status[rank] = pli_ingress_read(comm, path, &q->opts, q->near, q->method, &edges, &cut);
+    q->status[rank] = pli_ingress_read(comm, of, &q->opts, q->near, q->method, &edges, &cut);
     snprintf(q->text[rank], sizeof q->text[rank], "%s", pli_comm_error(comm)->text);
     plait_vertex_cut_destroy(&cut);
     plait_edges_destroy(&edges);
@@ -311,11 +319,38 @@ static void test_mistakes_are_told_by_all(void **state) {
     refused(&q, PLAIT_EFORMAT, "it has no edge");
     write_text("%%MatrixMarket matrix coordinate pattern general\n4000000000 4000000000 1\n1 2\n");
     if (pli_memory_bytes() < 100000000000) refused(&q, PLAIT_ENOMEM, "GB"); /* else it may fit */
+    write_text("%%MatrixMarket matrix coordinate pattern general\n9 9 4\n1 2\n2 3\n3 4\n");
+    refused(&q, PLAIT_EFORMAT, "its head promises 4 entries, and it has 3");
+    q.opts.format = "metis";
+    write_text("4 3\n2\n1 3\n2\n");
+    refused(&q, PLAIT_EFORMAT, "promises 4 vertices and 3 edges");
+    write_text("3 2\n2\n1 3\n2\n% behind the end\n7\n");
+    refused(&q, PLAIT_EFORMAT, ":6: expected the end of the file behind the last vertex");
+    write_text("6 2\n2\n1 3\n\n\n9\n\n");
+    refused(&q, PLAIT_EFORMAT, ":6: a neighbor is a number from 1 to 6, not 9");
+    q.opts.format = NULL;
     write_text("1 2\n");
     static const char *const whole[] = { "oblivious", "hdrf" };
     for (int i = 0; i < 2; i++) q.method = whole[i], refused(&q, PLAIT_EREFUSED, whole[i]);
     assert_true(pli_ingress_takes(PLI_NEAR_SIMPLE, "range"));
     assert_true(pli_ingress_takes(PLAIT_NEAR_BOTH, NULL));
+}
+
+/* A folder of each machine may have a file of its own. */
+static void test_pieces_are_of_one_file(void **state) {
+    asked q = { .near = PLAIT_NEAR_IN, .method = "range" };
+    char  other[sizeof path + 8];
+    (void)state;
+    plait_edges_opts_init(&q.opts);
+    snprintf(other, sizeof other, "%s.other", path);
+    q.other = other;
+    for (int longer = 0; longer < 2; longer++) {
+        write_text(longer ? "1 2\n2 3\n3 4\n4 5\n" : "1 2\n2 3\n3 9\n");
+        assert_int_equal(rename(path, other), 0);
+        write_text("1 2\n2 3\n3 4\n");
+        refused(&q, PLAIT_EMISMATCH, "it is not the same file for all processes");
+    }
+    unlink(other);
 }
 
 /* --- entries on their way ----------------------------------------------------------------------------------------- */
@@ -388,6 +423,7 @@ int main(void) {
                                         cmocka_unit_test(test_other_formats),
                                         cmocka_unit_test(test_programs_give_the_same_bits),
                                         cmocka_unit_test(test_mistakes_are_told_by_all),
+                                        cmocka_unit_test(test_pieces_are_of_one_file),
                                         cmocka_unit_test(test_each_entry_comes_once_and_in_order) };
     snprintf(path, sizeof path, "ingress_%d.edges", (int)getpid());
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,9 @@
  *     metis.c      METIS' graph files: line v lists the neighbors of vertex v
  *     adjacency.c  adjacency lists: FROM N TO_1 ... TO_N a line
  *
+ * A file may also be gone through in pieces, by several readers: each sees the file's head, if the format has one, and
+ * then its own lines. METIS' lines are numbered, so a reader counts those in front of its piece.
+ *
  * Ids are any 64-bit numbers; those of Matrix Market and METIS count from 1, as the files do. */
 #ifndef PLI_DATA_EDGES_H
 #define PLI_DATA_EDGES_H
@@ -25,6 +28,8 @@ typedef struct pli_edge_list {
     uint64_t *from, *to;     /* [n]                                        */
     float    *weight;        /* [n]; NULL: the file has none               */
     int64_t   vertices;      /* ids are 1 .. vertices, joined or not; -1: those that edges name */
+    int64_t   promised;      /* of a piece: how many edges the file's head promises for all pieces; -1: it has no head.
+                              * The last piece sets it to INT64_MAX if it is too short */
     bool      undirected;    /* the file says that each edge goes both ways, and lists it once  */
     bool      both_ways;    /* each edge stands there in both directions                       */
     const struct pli_edge_pass *pass; /* NULL: the list has all                                 */
@@ -47,10 +52,11 @@ plait_status pli_edge_file_open(const char *path, const char *format, pli_edge_f
  *  beside the edges is the same in each call. Errors: ENOMEM, ENAME the format; EFORMAT, with file and line, what is no
  *  edge, or the file was written to; ESHAPE more than 2^32 - 2 edges; those of take. */
 plait_status pli_edge_file_pass(const pli_edge_file *file, pli_edges_take_fn *take, void *user, plait_error *err);
-/** Can it be gone through in pieces? A packed file cannot, nor one whose lines say something of others. */
-bool         pli_edge_file_splits(const pli_edge_file *file);
+/** A hash of the text's length, and of its first and last bytes: have all who read a piece the same file? */
+uint64_t     pli_edge_file_mark(const pli_edge_file *file);
 /** Goes through piece i of n, which are whole lines, in order, and together the file. Errors: those of a pass, with the
- *  line as the file has it; a piece may be without edges. */
+ *  line as the file has it; a piece may be without edges. What the file's head promises is told by a pass alone: if
+ *  pieces do not come to list->promised together, a pass says why. */
 plait_status pli_edge_file_piece(const pli_edge_file *file, int32_t i, int32_t n, pli_edges_take_fn *take, void *user,
                                  plait_error *err);
 /** Fails with EFORMAT: the file has no edge. */

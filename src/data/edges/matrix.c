@@ -42,12 +42,16 @@ plait_status pli_edges_matrix(pli_scan *s, pli_edge_list *list) {
     PLI_TRY(pli_scan_u64(s, &rows));
     PLI_TRY(pli_scan_u64(s, &columns));
     PLI_TRY(pli_scan_u64(s, &entries));
-    if (rows != columns) return pli_scan_bad(s, "a graph's matrix has as many rows as columns");
+    if (rows != columns)
+        return pli_fail(s->err, PLAIT_EFORMAT, "%s:%" PRId64 ": a graph's matrix has as many rows as columns, and this "
+                        "one has %" PRIu64 " and %" PRIu64, s->name, pli_scan_line_of(s), rows, columns);
     if (rows > UINT32_MAX - 1) return pli_scan_bad(s, "at most 2^32 - 2 vertices");
     list->vertices = (int64_t)rows;
+    list->promised = entries < INT64_MAX ? (int64_t)entries : INT64_MAX;
     pli_scan_next(s);
+    pli_scan_jump(s);
     while (pli_scan_line(s, "%")) PLI_TRY(read_entry(s, list, weighted));
-    if ((uint64_t)pli_edge_list_all(list) != entries)
+    if (s->piece == NULL && (uint64_t)pli_edge_list_all(list) != entries)
         return pli_fail(s->err, PLAIT_EFORMAT, "%s: its head promises %" PRIu64 " entries, and it has %" PRId64
                         ": the file is cut, or its head is wrong", s->name, entries, pli_edge_list_all(list));
     return PLAIT_OK;

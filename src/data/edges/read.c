@@ -1,16 +1,17 @@
 /* Opens a graph's file and finds its format: by the first line that is no comment. See edges.h. */
 #include "data/edges/edges.h"
+
+#include "base/hash.h"
 #include "data/edges/scan.h"
 #include "data/source/source.h"
 
 static const struct format {
     const char       *name;
     pli_edge_read_fn *read;
-    bool              lines; /* each line says all that there is to know, but for what the first one has said */
-} formats[] = { { "snap", pli_edges_snap, true },
-                { "matrix-market", pli_edges_matrix, false },
-                { "metis", pli_edges_metis, false },
-                { "adjacency", pli_edges_adjacency, true } };
+} formats[] = { { "snap", pli_edges_snap },
+                { "matrix-market", pli_edges_matrix },
+                { "metis", pli_edges_metis },
+                { "adjacency", pli_edges_adjacency } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 plait_status pli_scan_bad(const pli_scan *s, const char *what) {
@@ -31,6 +32,7 @@ plait_status pli_scan_bad(const pli_scan *s, const char *what) {
 
 /* Edges that are handed over together; text that is let go of together. */
 enum { TOGETHER = 1 << 14, BEHIND = 4 << 20 };
+enum { MARKED = 4096 };
 
 struct pli_edge_pass {
     pli_edges_take_fn *take;
@@ -122,7 +124,7 @@ plait_status pli_edge_list_parse(const char *name, const char *text, size_t byte
                                  pli_edge_list *list, plait_error *err) {
     const unsigned char *at = (const unsigned char *)text;
     pli_scan             s = { .name = name, .at = at, .end = at + bytes, .line = 1, .err = err };
-    *list = (pli_edge_list){ .vertices = -1 };
+    *list = (pli_edge_list){ .vertices = -1, .promised = -1 };
     const plait_status status = read_all(&s, format, list);
     if (status < 0) pli_edge_list_free(list);
     return status;
@@ -147,12 +149,11 @@ static pli_scan scan_of(const pli_source *source, plait_error *err) {
                        .line = 1, .err = err };
 }
 
-bool pli_edge_file_splits(const pli_edge_file *file) {
-    const pli_source    *source = &file->sources->source[0];
-    const struct format *by = NULL;
-    plait_error          unknown; /* the first pass tells it */
-    const pli_scan       s = scan_of(source, &unknown);
-    return source->spool == NULL && choose(&s, file->format, &by) == PLAIT_OK && by->lines;
+uint64_t pli_edge_file_mark(const pli_edge_file *file) {
+    const pli_source *source = &file->sources->source[0];
+    const size_t      some = source->bytes < MARKED ? source->bytes : MARKED;
+    const uint64_t    head = pli_hash_bytes(source->data, some, source->bytes);
+    return pli_hash_bytes(source->data + source->bytes - some, some, head);
 }
 
 /* Where piece i of n begins: behind the line that begins before its bytes do. */
@@ -171,7 +172,7 @@ static plait_status go_through(const pli_edge_file *file, pli_scan s, pli_edges_
     const pli_source *source = &file->sources->source[0];
     size_t            dropped = s.piece != NULL ? pli_drop_again((size_t)(s.piece - source->data)) : 0;
     const struct pli_edge_pass pass = { take, user, source, &s, &dropped };
-    pli_edge_list              list = { .vertices = -1, .pass = &pass };
+    pli_edge_list              list = { .vertices = -1, .promised = -1, .pass = &pass };
     plait_status               status = read_all(&s, file->format, &list);
     if (status == PLAIT_OK) status = hand_over(&pass, &list, err);
     if (status == PLAIT_OK) status = pli_sources_check(file->sources, err);
