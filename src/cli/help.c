@@ -121,8 +121,13 @@ static bool topic(const char *name, pli_text *text) {
         if (find_learner(name) == NULL) return true;
         pli_text_add(text, "\nThe model of this name:\n\n"); /* graph is both */
     }
-    if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text) || pli_cli_help_optimizer(name, text))
+    if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text)) return true;
+    if (pli_cli_help_optimizer(name, text)) { /* als is both */
+        pli_text program = { 0 };
+        if (pli_cli_help_program(name, &program)) pli_text_add(text, "\n%s", program.data);
+        pli_text_free(&program);
         return true;
+    }
     if (find_learner(name) == NULL && pli_cli_help_program(name, text)) return true;
     if (find_learner(name) == NULL) return pli_cli_help_option(name, text) || pli_cli_help_value(name, text);
     add_learner(find_learner(name), text);

@@ -12,8 +12,8 @@ bool pli_cli_help_program(const char *name, pli_text *text) {
     pli_text_add(&line, "%s: a vertex program. A vertex's value is %s.", name, is[i].summary);
     pli_cli_wrap(text, line.data != NULL ? line.data : "", 0, pli_cli_width());
     pli_text_free(&line);
-    pli_text_add(text, "\n  plait graph run %s --data EDGES%s%s\n\n'plait help graph' has its options, and "
-                 "docs/vertex.md all programs.\n", name, is[i].needs != NULL ? " " : "",
+    pli_text_add(text, "\n  plait graph run %s --data EDGES%s%s\n\n", name, is[i].needs != NULL ? " " : "",
                  is[i].needs != NULL ? is[i].needs : "");
+    pli_cli_wrap(text, "'plait help graph' has its options, and docs/vertex.md all programs.", 0, pli_cli_width());
     return true;
 }

@@ -172,6 +172,8 @@ json vain.out "o['partition'] == 'hdrf' and o['replication_factor'] >= 1"
 
 works help help kcore
 says help.out "kcore: a vertex program" || fail "help kcore: $(cat help.out)"
+works help help als
+says help.out "als: a solver" && says help.out "als: a vertex program" || fail "help als: $(cat help.out)"
 works offers help --completion bash
 says offers.out "pagerank components strong bfs" || fail "completion offers no programs"
 # It offers an option behind the word that takes it: --damping is of run, --ranks of place.
