@@ -12,8 +12,8 @@
  *                    simple graph are, and rows go where the cut by that has them
  *     one sum        of all parts: how often a vertex occurs, how many edges are doubles, the largest part
  *
- * Each process unpacks a packed file as a whole, and goes through its piece of the text. Mistakes are found in the first
- * pass; of several pieces the first one's is told by all. A pipe, of which nobody would have all, is refused by callers.
+ * Each process unpacks a packed file as a whole, and goes through its piece of the text. Mistakes are found in the
+ * first pass; of several pieces the first one's is told by all. Callers refuse a pipe, of which nobody would have all.
  *
  * METIS must see the whole graph: one process reads it, cuts it, tells the others which part has each vertex's row, and
  * lets go of it before it reads its part. oblivious and hdrf look at one edge after the other and at what all parts

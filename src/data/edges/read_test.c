@@ -55,7 +55,8 @@ static void test_every_mistake_has_its_line(void **state) {
     refuses("auto", "1 2 1 1\n", "g:1: expected the end of the line");
     refuses("auto", "# nothing\n", "it has no edge");
     refuses("auto", "%%MatrixMarket matrix array real general\n", "g:1: a graph is a matrix in coordinate form");
-    refuses("auto", "%%MatrixMarket matrix coordinate real general\n3 2 0\n", "g:2: a graph's matrix has as many rows as columns, and this one has 3 and 2");
+    refuses("auto", "%%MatrixMarket matrix coordinate real general\n3 2 0\n",
+            "g:2: a graph's matrix has as many rows as columns, and this one has 3 and 2");
     refuses("auto", "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n4 1\n", "g:3: entry 4 1 lies outside");
     refuses("auto", "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 1\n", "2 entries, and it has 1");
     refuses("metis", "3 2\n2\n1 3\n", "promises 3 vertices");
