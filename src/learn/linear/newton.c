@@ -243,9 +243,21 @@ static double mark_of(const pli_newton *n) {
     return n->held.batch.rows > 0 ? (double)(pli_hash_bytes(n->at, bytes, 0) >> 12) : (double)-INFINITY;
 }
 
+/* The gap by the models is an estimate. Where it is small enough, a bound takes its place. Without a bound the estimate
+ * counts only if all models were made at one point (is_one). Collective. */
+static plait_status bound(pli_run *run, bool is_one) {
+    pli_newton         *n = newton_of(run);
+    const pli_penalised p = penalised(run);
+    double              certain;
+    PLI_TRY(pli_newton_same(run, n->has_model, n->least, n->sum.rows * n->sum.columns));
+    PLI_TRY(pli_newton_bound(run, n->rows, &n->held.batch, &p, n->least, &certain));
+    if (isfinite(certain) || !is_one) n->gap = certain;
+    return PLAIT_OK;
+}
+
 /* The next clock makes all models at one point. Models of different points may be far from what the loss is between
- * them, if it has a kink: each holds the curvature at its own point alone. So the gap by their sum counts only where
- * all were made at one point, and once that was needed, all go on in step. Collective. */
+ * them, if it has a kink: each holds the curvature at its own point alone. Once that was needed, all go on in step.
+ * Collective. */
 static plait_status confirm(pli_run *run) {
     pli_newton *n = newton_of(run);
     n->confirms = n->aimed = true;
@@ -274,7 +286,9 @@ static plait_status look(pli_run *run) {
     if (pli_own_rows_died(run, &n->held)) return revive(run);
     n->gap = worst[GAP] + worst[EXCEEDS];
     const bool is_near = n->gap <= pli_run_tolerance(run), is_one = worst[MARK] == -worst[MINUS_MARK];
-    n->converged = is_near && is_one;
+    if (is_near) PLI_TRY(bound(run, is_one));
+    if (pli_own_rows_died(run, &n->held)) return revive(run);
+    n->converged = n->gap <= pli_run_tolerance(run);
     if (n->converged || run->interrupted) return PLAIT_OK;
     if (is_near || n->confirms) PLI_TRY(confirm(run));
     if (!is_near) sharpen(run, worst[GAP], worst[EXCEEDS]);

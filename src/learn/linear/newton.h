@@ -16,6 +16,7 @@
  *     newton.c        the tables, a clock, the end
  *     newton_limited.c  the same for many weights, by a limited memory of the curvature
  *     newton_rows.c   a worker's own model, by passes over its rows
+ *     newton_bound.c  how far a point is above the least objective, for certain
  *     newton_state.h, newton_kept.c, newton_limited_kept.c  what checkpoints hold
  *     newton_least.c  the least point of a model: Cholesky, or with L1 coordinate descent
  */
@@ -83,5 +84,14 @@ plait_status pli_quadratic_least(const pli_quadratic *q, const pli_penalised *pe
                                  double *scratch, double *least, plait_error *err);
 /** The model's value at a point, with the penalty. */
 double       pli_quadratic_at(const pli_quadratic *q, const pli_penalised *penalty, const double *point);
+
+/* --- newton_bound.c ----------------------------------------------------------------------------------------------- */
+
+/** Bounds by how much the objective at this point [rows, columns], the same on all workers, is above its least value,
+ *  as a share of the objective there. It is small if the point is the least one of the sum of all models. Two passes.
+ *  rows: NULL if this worker has none; else they have a model. *gap_out: INFINITY if there is no bound, as without l2;
+ *  it holds if nobody has died meanwhile. Collective. Errors: ENOMEM. */
+plait_status pli_newton_bound(pli_run *run, pli_newton_rows *rows, const pli_batch *batch, const pli_penalised *penalty,
+                              const double *at, double *gap_out);
 
 #endif

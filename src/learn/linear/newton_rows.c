@@ -5,42 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "learn/linear/newton.h"
+#include "learn/linear/newton_rows.h"
 #include "tensor/gemm/gemm.h"
-
-enum { GROUPS = 4, CHUNK = 128 };
-
-typedef struct group {
-    pli_quadratic model; /* of its rows: r is the gradient */
-    double       *bias, *slope; /* [columns] */
-    double       *x, *y; /* [CHUNK, rows] rows as training sees them; the same times a curvature */
-    double       *curve; /* [CHUNK, columns, columns] */
-    double        farthest;
-    pli_sums      sums;
-} group;
-
-struct pli_newton_rows {
-    pli_run     *run;
-    pli_linear   linear; /* the loss is that of the last pass */
-    int64_t      rows;    /* own rows */
-    int64_t     *begin;   /* [parts] the number of each part's first row */
-    double      *score;   /* [rows, columns] at the point at hand */
-    double      *to;      /* [rows, columns] at the point that a move aims at */
-    double      *raw, *bias; /* weights [features, columns] and intercepts [columns] in the data's units */
-    bool         curved;  /* models have a curvature */
-    group        group[GROUPS];
-    const pli_batch *batch; /* of the pass at hand */
-};
-
-static int64_t row_at(const pli_part *part, int64_t i) {
-    return part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-}
 
 static bool is_dense(const pli_newton_rows *n) { return pli_fit_of(n->run)->scale.centre != NULL; }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-static bool make_group(group *g, int64_t rows, int64_t k, bool curved) {
+static bool make_group(pli_newton_group *g, int64_t rows, int64_t k, bool curved) {
     g->model = (pli_quadratic){ .rows = rows, .columns = k };
     g->slope = pli_calloc((size_t)k, sizeof(double));
     g->model.r = pli_calloc((size_t)(rows * k), sizeof(double));
@@ -48,9 +20,9 @@ static bool make_group(group *g, int64_t rows, int64_t k, bool curved) {
     if (g->slope == NULL || g->model.r == NULL || g->bias == NULL) return false;
     if (!curved) return true;
     g->model.h = pli_calloc((size_t)pli_quadratic_values(&g->model), sizeof(double));
-    g->x = pli_calloc((size_t)(CHUNK * rows), sizeof(double));
-    g->y = pli_calloc((size_t)(CHUNK * rows), sizeof(double));
-    g->curve = pli_calloc((size_t)(CHUNK * k * k), sizeof(double));
+    g->x = pli_calloc((size_t)(PLI_NEWTON_CHUNK * rows), sizeof(double));
+    g->y = pli_calloc((size_t)(PLI_NEWTON_CHUNK * rows), sizeof(double));
+    g->curve = pli_calloc((size_t)(PLI_NEWTON_CHUNK * k * k), sizeof(double));
     return g->model.h != NULL && g->x != NULL && g->y != NULL && g->curve != NULL;
 }
 
@@ -73,7 +45,7 @@ plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, bool cur
     n->raw = pli_calloc((size_t)(d * k) + 1, sizeof *n->raw);
     n->bias = pli_calloc((size_t)k, sizeof *n->bias);
     bool ok = n->begin != NULL && n->score != NULL && n->to != NULL && n->raw != NULL && n->bias != NULL;
-    for (int g = 0; ok && g < GROUPS; g++) ok = make_group(&n->group[g], rows, k, curved);
+    for (int g = 0; ok && g < PLI_NEWTON_GROUPS; g++) ok = make_group(&n->group[g], rows, k, curved);
     return ok ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the curvature of %lld weights",
                                     (long long)(rows * k));
 }
@@ -82,7 +54,7 @@ void pli_newton_rows_free(pli_newton_rows **rows) {
     pli_newton_rows *n = *rows;
     *rows = NULL;
     if (n == NULL) return;
-    for (int g = 0; g < GROUPS; g++) {
+    for (int g = 0; g < PLI_NEWTON_GROUPS; g++) {
         pli_free(n->group[g].model.h);
         pli_free(n->group[g].model.r);
         pli_free(n->group[g].bias);
@@ -115,22 +87,17 @@ static void to_data_units(pli_newton_rows *n, const double *point) {
     pli_scale_weights(scale, k, n->raw, n->bias);
 }
 
-/* The parts of group g: [first, end). */
-static int32_t first_part(const pli_newton_rows *n, int64_t g) {
-    return (int32_t)((int64_t)n->batch->parts * g / GROUPS);
-}
-
 static void score_group(void *user, int64_t i, int32_t thread) {
     pli_newton_rows  *n = user;
     const pli_weights weights = { .f64 = n->raw, .bias = n->bias };
     const int64_t     k = n->linear.goal.columns;
     (void)thread;
     n->group[i].farthest = 0;
-    for (int32_t p = first_part(n, i); p < first_part(n, i + 1); p++) {
+    for (int32_t p = pli_newton_first(n, i); p < pli_newton_first(n, i + 1); p++) {
         const pli_part  *part = &n->batch->part[p];
         const pli_block *block = part->block;
         for (int64_t j = 0; j < part->rows; j++) {
-            const int64_t r = row_at(part, j), at = block->row_start[r], own = (n->begin[p] + j) * k;
+            const int64_t r = pli_newton_row(part, j), at = block->row_start[r], own = (n->begin[p] + j) * k;
             pli_linear_score(&n->linear, &weights, n->linear.features, block->row_start[r + 1] - at, block->col + at,
                              block->value != NULL ? block->value + at : NULL, n->to + own);
             for (int64_t c = 0; c < k; c++)
@@ -139,14 +106,18 @@ static void score_group(void *user, int64_t i, int32_t thread) {
     }
 }
 
+void pli_newton_score(pli_newton_rows *n, const pli_batch *batch, const double *point) {
+    n->batch = batch;
+    to_data_units(n, point);
+    pli_pool_for(n->run->pool, PLI_NEWTON_GROUPS, score_group, n);
+}
+
 plait_status pli_newton_move(pli_newton_rows *n, const pli_batch *batch, double reach, const double *to, double *at,
                              bool *whole_out) {
     const int64_t k = n->linear.goal.columns, values = (n->linear.features + n->linear.intercept) * k;
     double        farthest = 0;
-    n->batch = batch;
-    to_data_units(n, to);
-    pli_pool_for(n->run->pool, GROUPS, score_group, n);
-    for (int g = 0; g < GROUPS; g++) farthest = fmax(farthest, n->group[g].farthest);
+    pli_newton_score(n, batch, to);
+    for (int g = 0; g < PLI_NEWTON_GROUPS; g++) farthest = fmax(farthest, n->group[g].farthest);
     const double share = reach > 0 && farthest > reach ? reach / farthest : 1;
     for (int64_t i = 0; i < values; i++) at[i] = share == 1 ? to[i] : at[i] + share * (to[i] - at[i]);
     for (int64_t i = 0; i < n->rows * k; i++)
@@ -168,7 +139,7 @@ static void spread(const pli_newton_rows *n, const pli_block *block, int64_t r, 
 }
 
 /* Adds x x' curvature of m rows in g->x, with their curvatures in g->curve. */
-static void add_chunk(group *g, int64_t m) {
+static void add_chunk(pli_newton_group *g, int64_t m) {
     const int64_t rows = g->model.rows, k = g->model.columns;
     double       *h = g->model.h;
     for (int64_t c = 0; c < k; c++)
@@ -182,7 +153,7 @@ static void add_chunk(group *g, int64_t m) {
 }
 
 /* The same for one sparse row, with its curvature [columns, columns]. */
-static void add_sparse(pli_newton_rows *n, group *g, const pli_block *block, int64_t r, const double *curve) {
+static void add_sparse(pli_newton_rows *n, pli_newton_group *g, const pli_block *block, int64_t r, const double *curve) {
     const double *factor = pli_fit_of(n->run)->scale.factor;
     const int64_t rows = g->model.rows, k = g->model.columns, first = block->row_start[r];
     const int64_t entries = block->row_start[r + 1] - first, all = entries + n->linear.intercept;
@@ -203,7 +174,7 @@ static void add_sparse(pli_newton_rows *n, group *g, const pli_block *block, int
             }
 }
 
-static void add_slope(group *g, const pli_block *block, int64_t r, int64_t k, const double *slope) {
+void pli_newton_add_slope(pli_newton_group *g, const pli_block *block, int64_t r, int64_t k, const double *slope) {
     for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
         const double x = block->value != NULL ? (double)block->value[e] : 1.0;
         for (int64_t c = 0; c < k; c++) g->model.r[(int64_t)block->col[e] * k + c] += x * slope[c];
@@ -212,7 +183,7 @@ static void add_slope(group *g, const pli_block *block, int64_t r, int64_t k, co
 }
 
 /* One row: adds its loss, its slope, and, if it is one of those, its curvature. Returns the rows that wait in g->x. */
-static int64_t add_row(pli_newton_rows *n, group *g, const pli_block *block, int64_t r, int64_t number,
+static int64_t add_row(pli_newton_rows *n, pli_newton_group *g, const pli_block *block, int64_t r, int64_t number,
                        int64_t waiting, double *slope) {
     const pli_goal *goal = &n->linear.goal;
     const int64_t   k = goal->columns;
@@ -224,7 +195,7 @@ static int64_t add_row(pli_newton_rows *n, group *g, const pli_block *block, int
     g->sums.weight += weight;
     g->sums.rows++;
     for (int64_t c = 0; c < k; c++) slope[c] *= weight;
-    add_slope(g, block, r, k, slope);
+    pli_newton_add_slope(g, block, r, k, slope);
     if (!n->curved) return waiting;
     goal->loss->second(goal->parameter, k, score, y, curve);
     for (int64_t i = 0; i < k * k; i++) curve[i] *= weight;
@@ -233,14 +204,14 @@ static int64_t add_row(pli_newton_rows *n, group *g, const pli_block *block, int
         return waiting;
     }
     spread(n, block, r, g->x + waiting * g->model.rows);
-    if (waiting + 1 < CHUNK) return waiting + 1;
-    add_chunk(g, CHUNK);
+    if (waiting + 1 < PLI_NEWTON_CHUNK) return waiting + 1;
+    add_chunk(g, PLI_NEWTON_CHUNK);
     return 0;
 }
 
 static void model_group(void *user, int64_t i, int32_t thread) {
     pli_newton_rows *n = user;
-    group           *g = &n->group[i];
+    pli_newton_group *g = &n->group[i];
     const int64_t    k = g->model.columns;
     int64_t          waiting = 0;
     (void)thread;
@@ -248,10 +219,10 @@ static void model_group(void *user, int64_t i, int32_t thread) {
     memset(g->model.r, 0, (size_t)(g->model.rows * k) * sizeof(double));
     memset(g->bias, 0, (size_t)k * sizeof(double));
     g->sums = (pli_sums){ 0 };
-    for (int32_t p = first_part(n, i); p < first_part(n, i + 1); p++)
+    for (int32_t p = pli_newton_first(n, i); p < pli_newton_first(n, i + 1); p++)
         for (int64_t j = 0; j < n->batch->part[p].rows; j++) {
             const pli_part *part = &n->batch->part[p];
-            waiting = add_row(n, g, part->block, row_at(part, j), n->begin[p] + j, waiting, g->slope);
+            waiting = add_row(n, g, part->block, pli_newton_row(part, j), n->begin[p] + j, waiting, g->slope);
         }
     if (waiting > 0) add_chunk(g, waiting);
 }
@@ -269,16 +240,15 @@ static void add_product(const pli_quadratic *q, const double *at, double *r) {
                 }
 }
 
-/* Adds up the groups: h [blocks] unless NULL, slope [rows, columns]. */
-static void add_groups(pli_newton_rows *n, double *h, double *slope, pli_sums *sums_out) {
+void pli_newton_add_groups(pli_newton_rows *n, double *h, double *slope, pli_sums *sums_out) {
     const pli_quadratic *of = &n->group[0].model;
     const int64_t        k = of->columns, d = n->linear.features;
     const double         share = 1 / (double)n->run->train_rows;
     *sums_out = (pli_sums){ 0 };
     memset(slope, 0, (size_t)(of->rows * k) * sizeof *slope);
     if (h != NULL) memset(h, 0, (size_t)pli_quadratic_values(of) * sizeof *h);
-    for (int i = 0; i < GROUPS; i++) {
-        group *g = &n->group[i];
+    for (int i = 0; i < PLI_NEWTON_GROUPS; i++) {
+        pli_newton_group *g = &n->group[i];
         pli_scale_gradient(&pli_fit_of(n->run)->scale, k, g->model.r, g->bias);
         for (int64_t c = 0; c < k && n->linear.intercept; c++) g->model.r[d * k + c] = g->bias[c];
         for (int64_t j = 0; h != NULL && j < pli_quadratic_values(of); j++) h[j] += share * g->model.h[j];
@@ -291,8 +261,8 @@ plait_status pli_newton_model(pli_newton_rows *n, const pli_batch *batch, const 
                               pli_sums *sums_out) {
     n->batch = batch;
     n->linear.goal = pli_linear_fit_of(n->run)->linear.goal;
-    pli_pool_for(n->run->pool, GROUPS, model_group, n);
-    add_groups(n, model->h, model->r, sums_out);
+    pli_pool_for(n->run->pool, PLI_NEWTON_GROUPS, model_group, n);
+    pli_newton_add_groups(n, model->h, model->r, sums_out);
     for (int64_t i = 0; i < model->rows * model->columns; i++) model->r[i] = -model->r[i];
     add_product(model, at, model->r);
     return PLAIT_OK;
@@ -300,8 +270,8 @@ plait_status pli_newton_model(pli_newton_rows *n, const pli_batch *batch, const 
 
 void pli_newton_slope(pli_newton_rows *n, const pli_batch *batch, double *slope, pli_sums *sums_out) {
     n->batch = batch;
-    pli_pool_for(n->run->pool, GROUPS, model_group, n);
-    add_groups(n, NULL, slope, sums_out);
+    pli_pool_for(n->run->pool, PLI_NEWTON_GROUPS, model_group, n);
+    pli_newton_add_groups(n, NULL, slope, sums_out);
 }
 
 /* --- a diagonal --------------------------------------------------------------------------------------------------- */
@@ -316,7 +286,7 @@ void pli_newton_diagonal(const pli_newton_rows *n, const pli_batch *batch, doubl
     for (int32_t p = 0; p < batch->parts; p++)
         for (int64_t i = 0; i < batch->part[p].rows; i++) {
             const pli_block *block = batch->part[p].block;
-            const int64_t    r = row_at(&batch->part[p], i);
+            const int64_t    r = pli_newton_row(&batch->part[p], i);
             if (!pli_goal_target(&linear->goal, block->label[r], &y, &weight)) continue;
             if (block->weight != NULL) weight *= (double)block->weight[r];
             total += weight;

@@ -30,6 +30,13 @@ static double two_excess(double mu, int64_t k, const double *score, double y) {
     return size * e / (1.0 + e);
 }
 
+static double two_conjugate(double mu, int64_t k, double y, double *slope) {
+    const double share = fmax(0, fmin(-y * slope[0], 1));
+    (void)mu, (void)k;
+    slope[0] = -y * share;
+    return -share;
+}
+
 /* Writes the share of each class to p [k]. *top_out: the largest z; *sum_out: the sum of exp((z - top) / mu). */
 static void shares(double mu, int64_t k, const double *score, int64_t label, double *p, double *top_out,
                    double *sum_out) {
@@ -71,11 +78,25 @@ static double classes_excess(double mu, int64_t k, const double *score, double y
     return below / sum;
 }
 
+/* As with softmax, slopes and 1 for the label are shares. */
+static double classes_conjugate(double mu, int64_t k, double y, double *slope) {
+    const int64_t label = (int64_t)y;
+    double        sum = 0;
+    (void)mu;
+    slope[label] += 1.0;
+    for (int64_t c = 0; c < k; c++) sum += slope[c] = fmax(0, slope[c]);
+    for (int64_t c = 0; c < k; c++) slope[c] /= sum;
+    const double own = slope[label];
+    slope[label] = own - 1.0;
+    return own - 1.0;
+}
+
 const pli_loss pli_loss_hinge_smooth = {
     .model = "hinge", .target = PLI_TWO_CLASSES, .smooth = true, .curvature = 0.25, .at = two_at, .second = two_second,
-    .reach = 3, .excess = two_excess
+    .reach = 3, .excess = two_excess, .kinked = &pli_loss_hinge, .conjugate = two_conjugate
 };
 const pli_loss pli_loss_hinge_classes_smooth = {
     .model = "hinge", .target = PLI_CLASSES, .smooth = true, .curvature = 0.25, .at = classes_at,
-    .second = classes_second, .reach = 3, .excess = classes_excess
+    .second = classes_second, .reach = 3, .excess = classes_excess, .kinked = &pli_loss_hinge_classes,
+    .conjugate = classes_conjugate
 };

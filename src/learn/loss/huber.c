@@ -21,6 +21,13 @@ static void huber_second(double delta, int64_t k, const double *score, double y,
     h[0] = size <= delta ? 1 : delta / size;
 }
 
+/* That of the squared loss; no slope is beyond delta. */
+static double huber_conjugate(double delta, int64_t k, double y, double *slope) {
+    (void)k;
+    slope[0] = fmax(-delta, fmin(slope[0], delta));
+    return slope[0] * (slope[0] / 2 + y);
+}
+
 /* The residual shrinks evenly down to delta, then as that of the squared loss. */
 static double huber_invariant(double delta, double score, double y, double step) {
     const double residual = y - score, size = fabs(residual), sign = residual > 0 ? 1 : -1;
@@ -32,5 +39,5 @@ static double huber_invariant(double delta, double score, double y, double step)
 
 const pli_loss pli_loss_huber = {
     .model = "huber", .target = PLI_NUMBER, .smooth = true, .curvature = 1, .at = huber_at,
-    .second = huber_second, .invariant = huber_invariant
+    .second = huber_second, .conjugate = huber_conjugate, .invariant = huber_invariant
 };

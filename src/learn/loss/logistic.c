@@ -30,6 +30,13 @@ static void logistic_second(double parameter, int64_t k, const double *score, do
     h[0] = e / ((1 + e) * (1 + e));
 }
 
+static double logistic_conjugate(double parameter, int64_t k, double y, double *slope) {
+    const double share = fmax(0, fmin(-y * slope[0], 1));
+    (void)parameter, (void)k;
+    slope[0] = -y * share;
+    return pli_x_log_x(share) + pli_x_log_x(1 - share);
+}
+
 /* exp(d) - 1 for d >= 0, to 1e-9 of it. */
 static double grown_by(double d) {
     if (d > 0.5) return expm1(d);
@@ -68,6 +75,7 @@ const pli_loss pli_loss_logistic = { .model = "logistic",
                                      .at = logistic_at,
                                      .many = logistic_many,
                                      .second = logistic_second,
+                                     .conjugate = logistic_conjugate,
                                      .reach = 3,
                                      .invariant = logistic_invariant,
                                      .probability = logistic_probability };

@@ -7,6 +7,7 @@
 #ifndef PLI_LEARN_LOSS_H
 #define PLI_LEARN_LOSS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,11 @@ typedef struct pli_loss {
      *  its dual at the smoothed loss's slopes. It is never below 0. NULL: the loss is not a smoothed one. The curvature
      *  is then to be divided by the width, and the reach to be taken times it. */
     double (*excess)(double parameter, int64_t k, const double *score, double y);
+    const struct pli_loss *kinked; /* of a smoothed loss: the one that it replaces */
+    /** The conjugate: the largest value of slope score - loss over all scores. Slopes [k] for which there is none are
+     *  first moved to such as have one; slopes of 0 always do. Of a smoothed loss it is that of the loss with the kink.
+     *  NULL: unknown. */
+    double (*conjugate)(double parameter, int64_t k, double y, double *slope);
     /** Probabilities of the classes from the scores: p [2] for two classes, [k] for more. NULL: has none. */
     void (*probability)(int64_t k, const double *score, double *p);
     /** One score: how far it moves if it follows the loss downhill, ds/dt = -slope(s), for the time `step`; in closed
@@ -67,6 +73,9 @@ extern const pli_loss pli_loss_logistic, pli_loss_softmax, pli_loss_hinge, pli_l
     pli_loss_huber, pli_loss_quantile, pli_loss_poisson, pli_loss_ndcg, pli_loss_pairwise;
 /* Not listed: no model asks for them. */
 extern const pli_loss pli_loss_hinge_smooth, pli_loss_hinge_classes_smooth;
+
+/** x ln x, which goes to 0 with x. */
+static inline double pli_x_log_x(double x) { return x > 0 ? x * log(x) : 0; }
 
 /** curvature and reach with this parameter. */
 static inline double pli_loss_curvature(const pli_loss *loss, double parameter) {

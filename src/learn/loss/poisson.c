@@ -21,6 +21,14 @@ static void poisson_second(double parameter, int64_t k, const double *score, dou
     h[0] = exp(score[0]);
 }
 
+/* With the slope z - y: z ln z - z and what is the loss's own constant. */
+static double poisson_conjugate(double parameter, int64_t k, double y, double *slope) {
+    const double mean = fmax(0, slope[0] + y);
+    (void)parameter, (void)k;
+    slope[0] = mean - y;
+    return pli_x_log_x(mean) - mean + y - pli_x_log_x(y);
+}
+
 /* The mean z = exp(s) grows logistically, dz/dt = z (y - z): z(0) / z = exp(-y t) + z(0) (1 - exp(-y t)) / y. */
 static double poisson_invariant(double parameter, double score, double y, double step) {
     const double less = expm1(-y * step);
@@ -30,6 +38,6 @@ static double poisson_invariant(double parameter, double score, double y, double
 
 const pli_loss pli_loss_poisson = {
     .model = "poisson", .target = PLI_NUMBER, .log_mean = true, .smooth = true, .curvature = 1, .at = poisson_at,
-    .second = poisson_second, .reach = 1,
+    .second = poisson_second, .conjugate = poisson_conjugate, .reach = 1,
     .invariant = poisson_invariant
 };

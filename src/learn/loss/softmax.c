@@ -31,6 +31,17 @@ static void softmax_second(double parameter, int64_t k, const double *score, dou
         for (int64_t d = k - 1; d >= 0; d--) h[c * k + d] = c == d ? p[c] * (1 - p[c]) : -p[c] * p[d];
 }
 
+/* Slopes and 1 for the label are shares: none is below 0, and their sum is 1. */
+static double softmax_conjugate(double parameter, int64_t k, double y, double *slope) {
+    double sum = 0, value = 0;
+    (void)parameter;
+    slope[(int64_t)y] += 1.0;
+    for (int64_t c = 0; c < k; c++) sum += slope[c] = fmax(0, slope[c]);
+    for (int64_t c = 0; c < k; c++) value += pli_x_log_x(slope[c] /= sum);
+    slope[(int64_t)y] -= 1.0;
+    return value;
+}
+
 static void softmax_probability(int64_t k, const double *score, double *p) {
     double top, sum = exponentials(k, score, &top, p);
     for (int64_t c = 0; c < k; c++) p[c] /= sum;
@@ -42,5 +53,6 @@ const pli_loss pli_loss_softmax = { .model = "logistic",
                                     .curvature = 0.25,
                                     .at = softmax_at,
                                     .second = softmax_second,
+                                    .conjugate = softmax_conjugate,
                                     .reach = 3,
                                     .probability = softmax_probability };

@@ -15,6 +15,11 @@ static void squared_second(double parameter, int64_t k, const double *score, dou
     h[0] = 1;
 }
 
+static double squared_conjugate(double parameter, int64_t k, double y, double *slope) {
+    (void)parameter, (void)k;
+    return slope[0] * (slope[0] / 2 + y);
+}
+
 static double squared_invariant(double parameter, double score, double y, double step) {
     (void)parameter;
     return (score - y) * expm1(-step);
@@ -22,5 +27,5 @@ static double squared_invariant(double parameter, double score, double y, double
 
 const pli_loss pli_loss_squared = {
     .model = "squared", .target = PLI_NUMBER, .smooth = true, .curvature = 1, .at = squared_at,
-    .second = squared_second, .invariant = squared_invariant
+    .second = squared_second, .conjugate = squared_conjugate, .invariant = squared_invariant
 };
