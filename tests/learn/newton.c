@@ -100,6 +100,62 @@ static void test_many_weights(void **state) {
     plait_data_destroy(&data);
 }
 
+/* `gap` is a bound: however early a run ends, by a tolerance as wide as that, the optimum is not below it. Labels of one
+ * class and rows of one worker are rare, weights are uneven, and a row far off is far beyond huber's delta. */
+static void test_gap_is_a_bound(void **state) {
+    enum { ROWS = 300, COLS = 4 };
+    static const struct {
+        const char *model;
+        int64_t     classes;
+        double      l1, l2;
+        int32_t     no_intercept;
+    } all[] = { { "logistic", 2, 0, 0.01, 0 }, { "logistic", 3, 0, 0.01, 0 }, { "logistic", 2, 0.02, 0.01, 0 },
+                { "logistic", 3, 0, 0.02, 1 }, { "squared", 0, 0, 0.3, 0 },   { "squared", 0, 0.05, 0.1, 1 },
+                { "huber", 0, 0, 0.05, 0 },    { "poisson", -1, 0, 0.02, 0 },  { "hinge", 2, 0, 0.02, 0 },
+                { "hinge", 3, 0, 0.02, 0 },    { "hinge", 2, 0, 0.02, 1 } };
+    static float  x[ROWS][COLS];
+    static double label[ROWS], weight[ROWS];
+    int32_t       told = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        plait_data *data = NULL;
+        for (int64_t r = 0; r < ROWS; r++) {
+            pli_random draw = pli_random_at(11, PLI_RANDOM_DATA, i, (uint64_t)r);
+            double     score = pli_random_normal(&draw) + (r % 50 == 0 ? 30 : 0);
+            weight[r] = r % 7 == 0 ? 21 : 1;
+            for (int64_t j = 0; j < COLS; j++) score += (double)(x[r][j] = (float)pli_random_normal(&draw));
+            label[r] = all[i].classes > 0 ? (double)((score > 2) + (all[i].classes > 2 && score > 4))
+                       : all[i].classes < 0 ? floor(exp(fmin(score, 4) / 2)) : score;
+        }
+        assert_int_equal(plait_data_from_dense(ROWS, COLS, x[0], label, weight, &data, NULL), PLAIT_OK);
+        training t = training_of(data, all[i].model, "newton");
+        t.opts.l1 = all[i].l1;
+        t.opts.l2 = all[i].l2;
+        t.opts.no_intercept = all[i].no_intercept;
+        t.opts.tolerance = 1e-7;
+        t.opts.epochs = 20000;
+        must_train(&t, 1);
+        const double least = t.report.objective;
+        assert_int_equal(t.report.converged, 1);
+        plait_model_destroy(&t.model);
+        for (int j = 0; j < PAIRS; j++)
+            for (double tolerance = 0.9; tolerance > 1e-4; tolerance /= 8) {
+                t.opts.tolerance = tolerance;
+                t.opts.topology = pairs[j].topology;
+                t.opts.consistency = pairs[j].consistency;
+                must_train(&t, 3);
+                plait_model_destroy(&t.model);
+                if (!t.report.converged) continue;
+                told += t.report.gap > 1e-4;
+                if (t.report.gap <= tolerance && t.report.objective * (1 - t.report.gap) <= least * (1 + 1e-9)) continue;
+                fail_msg("%s %d, %s x %s: %.9g less %.3g of it is above %.9g", all[i].model, (int)all[i].classes,
+                         pairs[j].topology, pairs[j].consistency, t.report.objective, t.report.gap, least);
+            }
+        plait_data_destroy(&data);
+    }
+    assert_true(told > 100);
+}
+
 /* Where mirrors are averaged in some clocks alone, a step by the mirror at hand would not come to rest: the sums are
  * read behind barriers, and few clocks do. */
 static void test_seldom_averages(void **state) {
@@ -232,7 +288,7 @@ int main(void) {
         cmocka_unit_test(test_losses),       cmocka_unit_test(test_sorted_rows), cmocka_unit_test(test_l1),
         cmocka_unit_test(test_many_weights), cmocka_unit_test(test_auto),        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_early_end),    cmocka_unit_test(test_units),
-           cmocka_unit_test(test_seldom_averages),
+        cmocka_unit_test(test_seldom_averages), cmocka_unit_test(test_gap_is_a_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

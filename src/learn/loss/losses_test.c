@@ -129,6 +129,42 @@ static void test_smoothed(void **state) {
         }
 }
 
+/* loss + conjugate - slope score is never below 0, and 0 for the loss's own slope; it is so as well after slopes with no
+ * conjugate were moved, and slopes within are not moved. A slope of 0 has one. */
+static void test_conjugates(void **state) {
+    const pli_loss *const losses[] = { &pli_loss_logistic, &pli_loss_softmax, &pli_loss_squared, &pli_loss_huber,
+                                       &pli_loss_poisson, &pli_loss_hinge_smooth, &pli_loss_hinge_classes_smooth };
+    pli_random            r = pli_random_at(4, PLI_RANDOM_DATA, 0, 0);
+    (void)state;
+    for (size_t l = 0; l < sizeof losses / sizeof *losses; l++)
+        for (int i = 0; i < 2000; i++) {
+            const pli_loss *loss = losses[l]->kinked != NULL ? losses[l]->kinked : losses[l];
+            const int64_t   k = loss->target == PLI_CLASSES ? K : 1;
+            const double    y = target_of(loss, &r);
+            double          score[K], slope[K], own[K], kept[K], sum = 0;
+            for (int64_t c = 0; c < k; c++) score[c] = 2 * pli_random_normal(&r);
+            const double at = loss->at(0.7, k, score, y, own);
+            memcpy(kept, own, sizeof kept);
+            double apart = at + losses[l]->conjugate(0.7, k, y, own);
+            for (int64_t c = 0; c < k; c++) {
+                assert_near(own[c], kept[c], 1e-14 * (1 + fabs(kept[c])));
+                apart -= own[c] * score[c];
+            }
+            assert_near(apart, 0, 1e-12 * (1 + at));
+            for (int64_t c = 0; c < k; c++) sum += slope[c] = i % 10 == 0 ? 0 : pli_random_normal(&r);
+            for (int64_t c = 0; c < k && k > 1; c++) slope[c] -= sum / (double)k; /* of classes they add up to 0 */
+            double value = losses[l]->conjugate(0.7, k, y, slope);
+            memcpy(kept, slope, sizeof kept);
+            assert_near(losses[l]->conjugate(0.7, k, y, slope), value, 1e-12 * (1 + fabs(value)));
+            for (int64_t c = 0; c < k; c++) {
+                assert_near(slope[c], kept[c], 1e-14 * (1 + fabs(kept[c])));
+                assert_true(i % 10 != 0 || slope[c] == 0);
+                value -= slope[c] * score[c];
+            }
+            assert_true(isfinite(value) && at + value >= -1e-12 * (1 + at));
+        }
+}
+
 /* A query of four rows beside the formulas; slopes of pairs are the loss's differences. */
 static void test_rankings(void **state) {
     const double y[4] = { 0, 2, 1, 0 }, perfect[4] = { -1, 3, 2, 0 }, other[4] = { 1, 0.5, -0.25, 0.75 };
@@ -215,7 +251,7 @@ int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_slopes_are_differences),
                                         cmocka_unit_test(test_seconds_are_differences),
                                         cmocka_unit_test(test_many_rows_are_each_row),
-                                        cmocka_unit_test(test_smoothed), cmocka_unit_test(test_values),
+                                        cmocka_unit_test(test_smoothed), cmocka_unit_test(test_conjugates), cmocka_unit_test(test_values),
                                         cmocka_unit_test(test_rankings),
                                         cmocka_unit_test(test_probabilities), cmocka_unit_test(test_names) };
     return cmocka_run_group_tests(tests, NULL, NULL);
