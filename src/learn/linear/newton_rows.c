@@ -153,7 +153,8 @@ static void add_chunk(pli_newton_group *g, int64_t m) {
 }
 
 /* The same for one sparse row, with its curvature [columns, columns]. */
-static void add_sparse(pli_newton_rows *n, pli_newton_group *g, const pli_block *block, int64_t r, const double *curve) {
+static void add_sparse(pli_newton_rows *n, pli_newton_group *g, const pli_block *block, int64_t r,
+                       const double *curve) {
     const double *factor = pli_fit_of(n->run)->scale.factor;
     const int64_t rows = g->model.rows, k = g->model.columns, first = block->row_start[r];
     const int64_t entries = block->row_start[r + 1] - first, all = entries + n->linear.intercept;

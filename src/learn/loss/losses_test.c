@@ -129,8 +129,8 @@ static void test_smoothed(void **state) {
         }
 }
 
-/* loss + conjugate - slope score is never below 0, and 0 for the loss's own slope; it is so as well after slopes with no
- * conjugate were moved, and slopes within are not moved. A slope of 0 has one. */
+/* loss + conjugate - slope score is never below 0, and 0 for the loss's own slope; it is so as well after slopes with
+ * no conjugate were moved, and slopes within are not moved. A slope of 0 has one. */
 static void test_conjugates(void **state) {
     const pli_loss *const losses[] = { &pli_loss_logistic, &pli_loss_softmax, &pli_loss_squared, &pli_loss_huber,
                                        &pli_loss_poisson, &pli_loss_hinge_smooth, &pli_loss_hinge_classes_smooth };
@@ -251,7 +251,8 @@ int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_slopes_are_differences),
                                         cmocka_unit_test(test_seconds_are_differences),
                                         cmocka_unit_test(test_many_rows_are_each_row),
-                                        cmocka_unit_test(test_smoothed), cmocka_unit_test(test_conjugates), cmocka_unit_test(test_values),
+                                        cmocka_unit_test(test_smoothed), cmocka_unit_test(test_conjugates),
+                                        cmocka_unit_test(test_values),
                                         cmocka_unit_test(test_rankings),
                                         cmocka_unit_test(test_probabilities), cmocka_unit_test(test_names) };
     return cmocka_run_group_tests(tests, NULL, NULL);
