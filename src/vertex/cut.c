@@ -1,5 +1,6 @@
 /* Which worker has which edge. See plait/vertex.h. */
 #include "base/hash.h"
+#include "vertex/owner.h"
 #include "vertex/vertex.h"
 
 static const char *const methods[] = { "range", "random", "grid", "oblivious", "hdrf", "metis" };
@@ -46,14 +47,7 @@ static void cut_by_hash(plait_vertex_cut *cut, const pli_cut_hash *hash) {
 }
 
 static int32_t part_of(const plait_vertex_cut *cut, int64_t v, int64_t k) {
-    if (cut->part != NULL) return cut->part[k];
-    int32_t low = 0, high = cut->parts - 1; /* the last part that begins at or before v */
-    while (low < high) {
-        const int32_t middle = low + (high - low + 1) / 2;
-        if (cut->first[middle] <= v) low = middle;
-        else high = middle - 1;
-    }
-    return low;
+    return cut->part != NULL ? cut->part[k] : pli_owner_of(cut->first, cut->parts, v);
 }
 
 /* Counts a vertex's parts: in how many it has edges, and for each part how many vertices it reads. Its owner reads it

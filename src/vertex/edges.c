@@ -133,39 +133,16 @@ plait_status pli_building_each(pli_building *b, const pli_edge_list *l, pli_edge
             same = fn(user, from, to, weight) && (!both || fn(user, to, from, weight));
         }
     }
-    return same ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
+    return same ? PLAIT_OK : pli_edges_changed(err);
 }
 
 static plait_status fill(void *user, const pli_edge_list *l, plait_error *err) {
     return pli_building_each(user, l, place, user, err);
 }
 
-/* Counts edges that equal the one before them in their row, and drops them if that is asked for. */
-static void see_doubles(plait_edges *e, bool drop) {
-    pli_neighbors *in = &e->in;
-    int64_t        to = 0, begin = 0;
-    for (int64_t v = 0; v < in->n; v++) {
-        const int64_t end = in->start[v + 1], row = to;
-        for (int64_t k = begin; k < end; k++) {
-            const bool again = k > begin && in->near[k] == in->near[k - 1];
-            e->doubles += again;
-            if (again && drop) {
-                e->out[in->near[k]]--;
-                continue;
-            }
-            in->near[to] = in->near[k];
-            if (in->weight != NULL) in->weight[to] = in->weight[k];
-            to++;
-        }
-        begin = end;
-        in->start[v] = row;
-    }
-    in->start[in->n] = to;
-}
-
 plait_status pli_building_filled(pli_building *b, plait_error *err) {
     plait_edges *e = b->edges;
-    if (b->m != e->m) return pli_fail(err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
+    if (b->m != e->m) return pli_edges_changed(err);
     const int64_t numbers[] = { e->n, e->m, b->opts->drop_doubles != 0 };
     e->hash = pli_hash_bytes(numbers, sizeof numbers, b->sum);
     e->hash = pli_hash_bytes(e->names.bit, (size_t)e->names.words * sizeof *e->names.bit, e->hash);
@@ -182,7 +159,8 @@ static plait_status build(pli_building *b, const origin *of, plait_error *err) {
     PLI_TRY(pli_building_filled(b, err));
     pli_census_free(&e->names);
     if (!pli_neighbors_sort(&e->in, NULL)) return pli_building_no_memory(e->m, err);
-    see_doubles(e, b->opts->drop_doubles);
+    const pli_row_losses losses = { .of_near = e->out, .by = UINT32_MAX }; /* -1: so many leave their vertex no more */
+    e->doubles = pli_neighbors_doubles(&e->in, b->opts->drop_doubles, &losses);
     e->m = e->in.start[e->n];
     return PLAIT_OK;
 }

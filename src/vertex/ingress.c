@@ -250,7 +250,7 @@ static plait_status pass_over(void *user, const pli_edge_list *l, plait_error *e
 /* Pieces are not what the file's head promises: who goes through all of it finds out why. */
 static plait_status tell_why(const ingress *g) {
     PLI_TRY(pli_edge_file_pass(&g->file, pass_over, NULL, g->err));
-    return pli_fail(g->err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
+    return pli_edges_changed(g->err);
 }
 
 /* What the pieces come to. */

@@ -50,6 +50,29 @@ bool pli_neighbors_sort(pli_neighbors *h, const uint16_t *piece) {
     return sorted;
 }
 
+int64_t pli_neighbors_doubles(pli_neighbors *h, bool drop, const pli_row_losses *losses) {
+    int64_t to = 0, begin = 0, doubles = 0;
+    for (int64_t v = 0; v < h->n; v++) {
+        const int64_t end = h->start[v + 1], row = to;
+        for (int64_t k = begin; k < end; k++) {
+            const bool again = k > begin && h->near[k] == h->near[k - 1];
+            doubles += again;
+            if (again && drop) {
+                if (losses->of_row != NULL) losses->of_row[v] += losses->by;
+                if (losses->of_near != NULL) losses->of_near[h->near[k]] += losses->by;
+                continue;
+            }
+            h->near[to] = h->near[k];
+            if (h->weight != NULL) h->weight[to] = h->weight[k];
+            to++;
+        }
+        begin = end;
+        if (row != h->start[v]) h->start[v] = row;
+    }
+    if (to != h->start[h->n]) h->start[h->n] = to;
+    return doubles;
+}
+
 bool pli_neighbors_join(const pli_neighbors *a, const pli_neighbors *b, pli_neighbors *out) {
     const bool weighted = a->weight != NULL;
     int64_t    k = 0;

@@ -2,6 +2,7 @@
 #include "vertex/reader.h"
 
 #include "vertex/bits.h"
+#include "vertex/owner.h"
 
 void pli_ingress_free(pli_ingress **of) {
     if (*of == NULL) return;
@@ -21,13 +22,7 @@ static bool is_mine(const pli_reader *r, int64_t row, int64_t near) {
 static int32_t part_of(const pli_reader *r, int64_t row, int64_t near) {
     if (r->of->hashed) return pli_cut_hash_part(&r->of->hash, row, near);
     if (r->of->label != NULL) return r->of->label[row];
-    int32_t low = 0, high = plait_comm_workers(r->spread.comm) - 1; /* the last part that begins at or before row */
-    while (low < high) {
-        const int32_t middle = low + (high - low + 1) / 2;
-        if (r->first[middle] <= row) low = middle;
-        else high = middle - 1;
-    }
-    return low;
+    return pli_owner_of(r->first, plait_comm_workers(r->spread.comm), row);
 }
 
 /* An entry of the part, out of the piece of worker `from`. */
@@ -92,7 +87,7 @@ static plait_status pass(pli_reader *r, const pli_edge_file *file, bool counts, 
     if (r->spread.comm == NULL) PLI_TRY(pli_edge_file_pass(file, take_edges, r, err));
     else PLI_TRY(pass_together(r, file, err));
     if (r->b.m == r->of->m && (!r->of->summed || r->b.sum == r->of->sum)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
+    return pli_edges_changed(err);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -164,30 +159,6 @@ static plait_status read_entries(pli_reader *r, const pli_edge_file *file, plait
 
 /* --- what is seen in rows ----------------------------------------------------------------------------------------- */
 
-/* Goes through rows, in place: drops doubles if that is asked for. `in`: the rows are those of edges in. */
-static int64_t see_doubles(pli_reader *r, pli_neighbors *h, bool in, bool notes) {
-    uint32_t *const of_row = in ? r->lost_in : r->lost_out, *const of_near = in ? r->lost_out : r->lost_in;
-    int64_t         to = 0, begin = 0, doubles = 0;
-    for (int64_t v = 0; v < h->n; v++) {
-        const int64_t end = h->start[v + 1], row = to;
-        for (int64_t k = begin; k < end; k++) {
-            const bool again = k > begin && h->near[k] == h->near[k - 1];
-            doubles += again;
-            if (again && r->of->opts.drop_doubles) {
-                if (notes && of_row != NULL) of_row[v]++, of_near[h->near[k]]++;
-                continue;
-            }
-            h->near[to] = h->near[k];
-            if (h->weight != NULL) h->weight[to] = h->weight[k];
-            to++;
-        }
-        begin = end;
-        if (row != h->start[v]) h->start[v] = row; /* rows before the part's first take no memory */
-    }
-    if (to != h->start[h->n]) h->start[h->n] = to;
-    return doubles;
-}
-
 /* The first one by the rows of edges in; of doubles the one that comes first in the file. */
 static void see_below(pli_reader *r, const pli_neighbors *h, bool in) {
     pli_edge *least = &r->below;
@@ -213,8 +184,10 @@ plait_status pli_reader_rows(pli_reader *r, const pli_edge_file *file, plait_err
     bool             made = true;
     free_rows(r);
     PLI_TRY(read_entries(r, file, err));
-    r->doubles = see_doubles(r, in ? &r->in : &r->out, in, true);
-    if (near >= PLAIT_NEAR_BOTH) (void)see_doubles(r, &r->out, false, false);
+    const bool           drops = r->of->opts.drop_doubles;
+    const pli_row_losses losses = { in ? r->lost_in : r->lost_out, in ? r->lost_out : r->lost_in, 1 };
+    r->doubles = pli_neighbors_doubles(in ? &r->in : &r->out, drops, &losses);
+    if (near >= PLAIT_NEAR_BOTH) (void)pli_neighbors_doubles(&r->out, drops, &(pli_row_losses){ 0 });
     see_below(r, in ? &r->in : &r->out, in);
     if (near == PLI_NEAR_SIMPLE) made = pli_neighbors_simple(&r->in, &r->out, NULL, &r->rows);
     else if (near == PLAIT_NEAR_BOTH) made = pli_neighbors_join(&r->in, &r->out, &r->rows);

@@ -2,6 +2,7 @@
 #include "vertex/spread.h"
 
 #include "comm/comm.h"
+#include "data/edges/edges.h"
 
 #ifdef PLI_TESTING
 enum { IDS = 24, HELD = 32 }; /* so that a small graph takes many rounds */
@@ -204,9 +205,7 @@ static plait_status round_of(pli_spread *s, bool *more, pli_msg **given, pli_msg
         s->broken = s->broken || h.failed != 0;
         pli_msg_free(&came[w]);
     }
-    if (!placed && s->status == PLAIT_OK)
-        s->status = pli_fail(pli_comm_error(s->comm), PLAIT_EFORMAT,
-                             "the graph's file was written to while it was read");
+    if (!placed && s->status == PLAIT_OK) s->status = pli_edges_changed(pli_comm_error(s->comm));
     return PLAIT_OK;
 }
 

@@ -54,6 +54,14 @@ bool pli_neighbors_room(int64_t n, int64_t m, bool weighted, pli_neighbors *h);
 void pli_neighbors_begin(pli_neighbors *h);
 /** Sorts each row, stably; equal entries by piece [entries], if that is not NULL. false: no memory. */
 bool pli_neighbors_sort(pli_neighbors *h, const uint16_t *piece);
+/* What is noted of each entry that is dropped: `by` is added to these counts of its row, and of its far end. */
+typedef struct pli_row_losses {
+    uint32_t *of_row, *of_near; /* [vertices]; NULL: not noted */
+    uint32_t  by;
+} pli_row_losses;
+/** How many entries of sorted rows equal the one before them; drop: they go, in place. Starts of rows in front of the
+ *  first entry are not written to, and take no memory. */
+int64_t pli_neighbors_doubles(pli_neighbors *h, bool drop, const pli_row_losses *losses);
 /** The other direction: each vertex's row lists those in whose rows it stands. They are numbered below `n`. */
 bool pli_neighbors_transpose(const pli_neighbors *of, int64_t n, pli_neighbors *out);
 /** Rows that have the entries of both, in increasing order. */

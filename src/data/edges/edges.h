@@ -59,8 +59,9 @@ uint64_t     pli_edge_file_mark(const pli_edge_file *file);
  *  pieces do not come to list->promised together, a pass says why. */
 plait_status pli_edge_file_piece(const pli_edge_file *file, int32_t i, int32_t n, pli_edges_take_fn *take, void *user,
                                  plait_error *err);
-/** Fails with EFORMAT: the file has no edge. */
+/** Fails with EFORMAT: the file has no edge; a pass has found another text than the one before. */
 plait_status pli_edges_none(const char *name, plait_error *err);
+plait_status pli_edges_changed(plait_error *err);
 void         pli_edge_file_close(pli_edge_file *file);
 /** Reads text in memory [bytes] into one list. Errors: those of a pass. */
 plait_status pli_edge_list_parse(const char *name, const char *text, size_t bytes, const char *format,

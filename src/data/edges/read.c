@@ -112,6 +112,10 @@ plait_status pli_edges_none(const char *name, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT, "%s: it has no edge", name);
 }
 
+plait_status pli_edges_changed(plait_error *err) {
+    return pli_fail(err, PLAIT_EFORMAT, "the graph's file was written to while it was read");
+}
+
 static plait_status read_all(pli_scan *s, const char *format, pli_edge_list *list) {
     const struct format *by = NULL;
     PLI_TRY(choose(s, format, &by));

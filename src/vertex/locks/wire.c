@@ -1,6 +1,8 @@
 /* Messages of the lock machines: made, checked, sent. See wire.h. */
 #include "vertex/locks/wire.h"
 
+#include "vertex/owner.h"
+
 pli_msg *pli_lock_own(pli_msg *msg) {
     if (msg->body == NULL || (pli_slab_is_mine(msg->body) && (uintptr_t)pli_msg_body(msg) % 8 == 0)) return msg;
     pli_msg *mine = pli_msg_new(msg->head.body_bytes);
@@ -14,13 +16,7 @@ pli_msg *pli_lock_own(pli_msg *msg) {
 }
 
 int32_t pli_lock_owner(const pli_locks *l, uint64_t vertex) {
-    int32_t low = 0, high = l->ranks - 1; /* the last rank whose first vertex is not above it */
-    while (low < high) {
-        const int32_t middle = low + (high - low + 1) / 2;
-        if ((uint64_t)l->first[middle] <= vertex) low = middle;
-        else high = middle - 1;
-    }
-    return low;
+    return pli_owner_of(l->first, l->ranks, (int64_t)vertex);
 }
 
 bool pli_lock_check(const pli_locks *l, const pli_msg *msg, bool packed) {
