@@ -257,12 +257,10 @@ static plait_status search(searching *s) {
     return s->by_bits ? push_distances(s) : PLAIT_OK;
 }
 
-/* Filters may leave out a part of what is pushed, or want keys. */
 static plait_status make_tables(searching *s) {
     pli_direct      *d = s->d;
     plait_table_opts t;
-    PLI_TRY(pli_direct_read_by_all(d, &s->by_bits));
-    s->by_bits = s->by_bits && d->job->filter[0] == '\0';
+    s->by_bits = d->owns;
     if (!s->by_bits || d->workers == 1) return PLAIT_OK;
     s->shares = d->cut->near == PLAIT_NEAR_IN && d->edges->again == NULL; /* as find_back has it */
     plait_table_opts_init(&t);
@@ -276,7 +274,7 @@ static plait_status make_tables(searching *s) {
 plait_status pli_run_bfs(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                          int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
     const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .whole = true,
-                                   .own = true };
+                                   .own = true, .owns = INT32_MAX };
     pli_direct            d;
     searching             s = { .d = &d };
     if (!pli_direct_reads_all(job)) return pli_run_made("bfs", job, choice, cut, supersteps, values_out, report_out);

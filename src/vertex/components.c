@@ -1,232 +1,248 @@
-/* Weakly connected components by trees: a worker joins the vertices of its part, and labels travel between parts.
- *
- * Each vertex has a parent with a lower number or itself. An edge joins its ends' trees by hanging the root with the
- * higher number under the other one; then paths are cut short. So a part's components are known after one pass over its
- * edges, whatever the diameter, and the root is the least number. Edges are read in the direction in which they are
- * stored: for weak components that is enough. The first two edges of each row are joined first. That makes most of the
- * graph one tree of small depth, so that for nearly all other edges a look at both parents suffices (Sutton, Ben-Nun
- * and Barak, "Optimizing Parallel Graph Connectivity Computation via Subgraph Sampling", IPDPS 2018: Afforest).
+/* Weakly connected components by trees: a worker joins the vertices of its part (forest.h), so a part's components are
+ * known after one pass over its edges, whatever the diameter. Edges are read in the direction in which they are stored:
+ * for weak components that is enough. Then it is said between parts which trees have a vertex in common.
  *
  * A vertex's value, its label, is a vertex of the same component, and the table keeps the least of all workers' pushes.
- * Labels only fall, so the result is the same under every consistency. How they travel:
+ * Labels only fall. How trees meet:
  *
- *     each worker reads all      the labels are a forest themselves. Superstep 1 joins the first two edges of each row,
- *                                and a worker pushes the roots of its own vertices. Superstep 2 begins with the forest
- *                                of what all have pushed, in which most vertices are one tree already, and joins all
- *                                edges; from then on a worker joins what others push. It pushes the root of an own
- *                                vertex whose label that is not, and of another's if the labels do not lead there.
- *                                They are few. When nobody has anything to push, labels are roots in each forest
- *     a worker reads a part      a label may be of a vertex that it does not know. Each tree takes the least label
- *                                among its vertices, and pushes it to those that have a larger one
+ *     by bits      each worker reads all, at whole clocks. Nearly all vertices are in each worker's *great* tree. In the
+ *                  first clock a worker adds its great tree, a bit a vertex, to the table `components.great`, where
+ *                  each has words of its own. Two great trees with a bit in common are one, and all see which: that
+ *                  joins them. What is left are the small trees beside it, often a thousandth of all vertices. Those
+ *                  meet by labels, in the table `components.label`, which holds only what is pushed to it. The great
+ *                  tree's label is that of its first vertex. When nobody has news, each worker pushes the labels of
+ *                  its own vertices to the value table, once
+ *     by labels    otherwise. In the first superstep a worker has the trees of its part, and labels meet in the value
+ *                  table itself, under any consistency
  *
- * So over parts that read all, a label is pushed about once, and not by each worker that has an edge of the vertex. One
- * worker needs one superstep.
+ * Labels meet so: each tree takes the least label among its vertices, and pushes it to those that have a larger one.
+ * One worker needs one superstep.
  *
- * Limit: a pass over the edges, 4 bytes each, and a random read of 4 bytes for each. */
-#include <stdatomic.h>
-
+ * Limit: a pass over the edges, 4 bytes each, and a random bit for each; by bits, n / 8 bytes a worker, and 8 bytes a
+ * vertex at the end. */
 #include "vertex/direct.h"
+#include "vertex/forest.h"
 
-enum { PIECE = 4096, SAMPLED = 2, LOOK = 8 }; /* LOOK: supersteps between two looks at all, where reads may be old */
+enum { PIECE = 4096, LOOK = 8, FEW = 64 }; /* LOOK: supersteps between two looks at all, where reads may be old; FEW:
+                                              workers whose bits are no more than labels would be */
 
 typedef struct joining {
-    pli_direct       *d;
-    bool              by_all; /* each worker reads all labels */
-    _Atomic uint32_t *parent; /* [n of part]; relaxed: a parent only falls, and an old one is an ancestor as well */
-    int64_t          *least;  /* [n of part] of a root: the least label in its tree; NULL: by_all */
-    int64_t          *found;  /* [shares] by_all: how many vertices were found in a share */
-    int64_t           shares; /* of the part's vertices, one for a thread */
-    int64_t           first, last; /* of the rows that have edges */
-    int64_t           from, to; /* which edges of each row are joined: from .. to - 1; to 0: to its end */
+    pli_direct *d;
+    pli_forest  forest;
+    int64_t     members; /* vertices that may have news: of small trees, or all of the part */
+    uint64_t   *member;  /* [members] increasing; NULL: all */
+    uint32_t   *top;     /* [members] which member is the root of its tree */
+    int64_t    *label;   /* [members] */
+    int64_t    *least;   /* [members] of a root: the least label in its tree */
+
+    bool         by_bits;
+    plait_table *great, *labels; /* NULL: not by bits, or one worker */
+    uint64_t    *all;   /* [words] the great tree of all, as far as bits say it */
+    int64_t      first; /* its first vertex, whose label is the tree's */
+    bool         asked; /* labels have been pushed, so that there is something to read */
 } joining;
 
-static uint32_t parent_of(const joining *j, uint32_t v) {
-    return atomic_load_explicit(&j->parent[v], memory_order_relaxed);
+static int64_t vertex_of(const joining *j, int64_t i) {
+    return pli_part_vertex(&j->d->part, j->member != NULL ? (int64_t)j->member[i] : i);
 }
 
-static void join(const joining *j, uint32_t u, uint32_t v) {
-    uint32_t a = parent_of(j, u), b = parent_of(j, v);
-    while (a != b) {
-        const uint32_t high = a > b ? a : b, low = a > b ? b : a;
-        uint32_t       above = parent_of(j, high);
-        if (above == low) return;
-        if (above == high && atomic_compare_exchange_strong_explicit(&j->parent[high], &above, low,
-                                                                     memory_order_relaxed, memory_order_relaxed))
-            return;
-        a = parent_of(j, parent_of(j, high));
-        b = parent_of(j, low);
-    }
+static plait_status no_memory(const joining *j) {
+    return pli_fail(j->d->err, PLAIT_ENOMEM, "components: no memory for labels of %lld vertices",
+                    (long long)j->members);
 }
 
-static void join_rows(void *user, int64_t i, int32_t thread) {
-    const joining       *j = user;
-    const pli_neighbors *rows = &j->d->part.rows;
-    const int64_t        first = j->first + i * PIECE, last = first + PIECE < j->last ? first + PIECE : j->last;
-    (void)thread;
-    for (int64_t v = first; v < last; v++) {
-        const int64_t begin = rows->start[v] + j->from, all = rows->start[v + 1],
-                      end = j->to > 0 && rows->start[v] + j->to < all ? rows->start[v] + j->to : all;
-        for (int64_t k = begin; k < end; k++)
-            if (parent_of(j, rows->near[k]) != parent_of(j, (uint32_t)v)) join(j, rows->near[k], (uint32_t)v);
-    }
+static plait_status make_room(joining *j) {
+    const size_t n = (size_t)j->members;
+    j->top = pli_array(n, sizeof *j->top);
+    j->label = pli_array(n, sizeof *j->label);
+    j->least = pli_array(n, sizeof *j->least);
+    return j->top != NULL && j->label != NULL && j->least != NULL ? PLAIT_OK : no_memory(j);
 }
 
-static uint32_t root_of(const joining *j, uint32_t v) {
-    uint32_t above = parent_of(j, v), top = parent_of(j, above);
-    for (; top != above; top = parent_of(j, above)) above = top;
-    return above;
-}
-
-static void shorten(void *user, int64_t i, int32_t thread) {
-    const joining *j = user;
-    const int64_t  last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
-    (void)thread;
-    for (int64_t v = i * PIECE; v < last; v++)
-        atomic_store_explicit(&j->parent[v], root_of(j, (uint32_t)v), memory_order_relaxed);
-}
-
-static void stand_alone(void *user, int64_t i, int32_t thread) {
-    const joining *j = user;
-    const int64_t  last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
-    (void)thread;
-    for (int64_t v = i * PIECE; v < last; v++) atomic_store_explicit(&j->parent[v], (uint32_t)v, memory_order_relaxed);
-}
-
-/* Calls fn for pieces of the part's vertices. */
-static void each_piece(joining *j, void (*fn)(void *user, int64_t i, int32_t thread)) {
-    pli_pool_for(j->d->pool, (j->d->part.n + PIECE - 1) / PIECE, fn, j);
-}
-
-/* Joins edges from .. to - 1 of each row. */
-static void join_edges(joining *j, int64_t from, int64_t to) {
-    j->from = from;
-    j->to = to;
-    pli_pool_for(j->d->pool, (j->last - j->first + PIECE - 1) / PIECE, join_rows, j);
-}
-
-/* --- labels, where each worker reads all -------------------------------------------------------------------------- */
-
-static void label_own(void *user, int64_t i, int32_t thread) {
-    const joining  *j = user;
-    const pli_part *part = &j->d->part;
-    const int64_t   last = (i + 1) * PIECE < part->owned ? (i + 1) * PIECE : part->owned;
-    (void)thread;
-    for (int64_t k = i * PIECE; k < last; k++) j->d->better[k] = root_of(j, (uint32_t)(part->own + k));
-}
-
-/* Pushes the roots of own vertices. */
-static plait_status push_own(joining *j) {
-    pli_direct *d = j->d;
-    pli_pool_for(d->pool, (d->part.owned + PIECE - 1) / PIECE, label_own, j);
-    d->hits = 0;
-    return pli_direct_push_own(d);
-}
-
-/* Where labels lead from a vertex. A label that was not there yet when it was read is none. */
-static int64_t end_of_labels(const int64_t *label, int64_t v) {
-    while (label[v] < v) v = label[v];
-    return v;
-}
-
-/* Begins with the forest that the labels are, all paths cut short. */
-static void hang_under_labels(void *user, int64_t i, int32_t thread) {
-    const joining *j = user;
-    const int64_t *label = j->d->values, last = (i + 1) * PIECE < j->d->part.n ? (i + 1) * PIECE : j->d->part.n;
-    (void)thread;
-    for (int64_t v = i * PIECE; v < last; v++)
-        atomic_store_explicit(&j->parent[v], (uint32_t)end_of_labels(label, v), memory_order_relaxed);
-}
-
-static int64_t share_begin(const joining *j, int64_t i) { return j->d->part.n * i / j->shares; }
-
-/* Where a label is not the root that the worker knows of, it joins the two, and counts how often that was. */
-static void join_labels(void *user, int64_t i, int32_t thread) {
-    const joining *j = user;
-    const int64_t *label = j->d->values, last = share_begin(j, i + 1);
-    int64_t        n = 0;
-    (void)thread;
-    for (int64_t v = share_begin(j, i); v < last; v++) {
-        if (label[v] == parent_of(j, (uint32_t)v)) continue;
-        n++;
-        if (label[v] < v) join(j, (uint32_t)label[v], (uint32_t)v);
-    }
-    j->found[i] = n;
-}
-
-/* Cuts paths short, and lists the vertices whose roots are to be pushed, from the share's place in hit on. */
-static void find_news(void *user, int64_t i, int32_t thread) {
-    const joining *j = user;
-    pli_direct    *d = j->d;
-    const int64_t  own = d->part.own, end = own + d->part.owned, first = share_begin(j, i),
-                  last = share_begin(j, i + 1);
-    int64_t n = first;
-    (void)thread;
-    for (int64_t v = first; v < last; v++) {
-        const uint32_t root = root_of(j, (uint32_t)v);
-        atomic_store_explicit(&j->parent[v], root, memory_order_relaxed);
-        if (d->values[v] == root || ((v < own || v >= end) && end_of_labels(d->values, v) == root)) continue;
-        d->hit[n] = (uint64_t)v;
-        d->better[n++] = root;
-    }
-    j->found[i] = n - first;
-}
-
-/* Makes hits of what the shares have listed. */
-static void list_news(joining *j) {
-    pli_direct *d = j->d;
-    pli_pool_for(d->pool, j->shares, find_news, j);
-    d->hits = j->found[0];
-    for (int64_t i = 1; i < j->shares; i++) {
-        const int64_t from = share_begin(j, i);
-        memmove(d->hit + d->hits, d->hit + from, (size_t)j->found[i] * sizeof *d->hit);
-        memmove(d->better + d->hits, d->better + from, (size_t)j->found[i] * sizeof *d->better);
-        d->hits += j->found[i];
-    }
-}
-
-/* Joins all edges of the part to the forest of what all have pushed. */
 static void join_part(joining *j) {
-    each_piece(j, hang_under_labels);
-    join_edges(j, 0, 0);
-    list_news(j);
+    const pli_part *part = &j->d->part;
+    const int64_t   first = part->whole ? part->own : 0, n = part->whole ? part->owned : part->n;
+    pli_forest_join_rows(&j->forest, &part->rows, first, first + n);
 }
 
-/* Joins what others have pushed since. */
-static void join_news(joining *j) {
-    int64_t differ = 0;
-    pli_pool_for(j->d->pool, j->shares, join_labels, j);
-    for (int64_t i = 0; i < j->shares; i++) differ += j->found[i];
-    j->d->hits = 0;
-    if (differ > 0) list_news(j);
-}
+/* --- labels of trees ---------------------------------------------------------------------------------------------- */
 
-/* --- labels, where a worker reads a part -------------------------------------------------------------------------- */
-
-/* Makes hits of the vertices whose label is not their tree's least. */
+/* Makes hits of the members whose label is not their tree's least. Others of the great tree need none. */
 static void label_trees(joining *j) {
     pli_direct *d = j->d;
-    for (int64_t v = 0; v < d->part.n; v++) j->least[v] = INT64_MAX;
-    for (int64_t v = 0; v < d->part.n; v++) {
-        const uint32_t root = j->parent[v];
-        const int64_t  vertex = pli_part_vertex(&d->part, v), label = d->values[v] < vertex ? d->values[v] : vertex;
-        if (label < j->least[root]) j->least[root] = label;
+    for (int64_t i = 0; i < j->members; i++) j->least[i] = INT64_MAX;
+    for (int64_t i = 0; i < j->members; i++) {
+        const int64_t label = pli_lesser(j->label[i], vertex_of(j, i));
+        if (label < j->least[j->top[i]]) j->least[j->top[i]] = label;
     }
     d->hits = 0;
-    for (int64_t v = 0; v < d->part.n; v++) {
-        if (d->values[v] == j->least[j->parent[v]]) continue;
+    for (int64_t i = 0; i < j->members; i++) {
+        const int64_t least = j->least[j->top[i]], v = j->member != NULL ? (int64_t)j->member[i] : i;
+        if (j->label[i] == least || (j->all != NULL && v != j->first && pli_bit_is(j->all, (size_t)v))) continue;
         d->hit[d->hits] = (uint64_t)v;
-        d->better[d->hits++] = j->least[j->parent[v]];
+        d->better[d->hits++] = least;
     }
 }
 
-/* --- supersteps --------------------------------------------------------------------------------------------------- */
+/* --- by bits ------------------------------------------------------------------------------------------------------ */
+
+/* The great tree is what meets the largest of all great trees, be it by others between. */
+static void find_all(joining *j, const uint64_t *bits) {
+    const pli_forest *f = &j->forest;
+    const int32_t     workers = j->d->workers;
+    bool              is[FEW] = { false };
+    int32_t           largest = 0;
+    for (int64_t p = 0, most = -1; p < workers; p++) {
+        int64_t n = 0;
+        for (size_t w = 0; w < f->words; w++) n += __builtin_popcountll(bits[(size_t)p * f->words + w]);
+        if (n > most) most = n, largest = (int32_t)p;
+    }
+    memcpy(j->all, bits + (size_t)largest * f->words, f->words * sizeof *j->all);
+    is[largest] = true;
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (int32_t p = 0; p < workers; p++) {
+            const uint64_t *theirs = bits + (size_t)p * f->words;
+            size_t          w = 0;
+            while (w < f->words && (is[p] || (j->all[w] & theirs[w]) == 0)) w++;
+            if (w == f->words) continue;
+            for (w = 0; w < f->words; w++) j->all[w] |= theirs[w];
+            is[p] = grows = true;
+        }
+    }
+    if (!is[j->d->rank]) pli_forest_forget_great(&j->forest);
+}
+
+/* Members are the vertices of small trees; those of the great tree among them are one tree, with its first vertex. */
+static plait_status find_members(joining *j) {
+    pli_forest *f = &j->forest;
+    uint32_t   *before = pli_array(f->words, sizeof *before);
+    uint64_t   *small = (uint64_t *)f->small; /* no task runs here */
+    if (before == NULL) return no_memory(j);
+    j->first = 0;
+    while (!pli_bit_is(j->all, (size_t)j->first)) j->first++;
+    pli_bit_set(small, (size_t)j->first);
+    j->members = pli_bits_count(small, f->words, before);
+    j->member = pli_array((size_t)j->members, sizeof *j->member);
+    plait_status status = j->member == NULL ? no_memory(j) : make_room(j);
+    if (status == PLAIT_OK) {
+        pli_bits_list(small, f->words, j->member);
+        for (int64_t i = 0; i < j->members; i++)
+            if (pli_bit_is(j->all, j->member[i])) pli_forest_join(f, (uint32_t)j->member[i], (uint32_t)j->first);
+        for (int64_t i = 0; i < j->members; i++)
+            j->top[i] = (uint32_t)pli_bits_rank(small, before, pli_forest_root(f, (uint32_t)j->member[i]));
+    }
+    pli_free(before);
+    return status;
+}
+
+/* A table that holds no row reads as 0: it holds how far a label is below n. */
+static plait_status read_labels(const joining *j, int64_t n, const uint64_t *keys, int64_t *label) {
+    const int64_t vertices = j->d->edges->n;
+    if (j->asked) PLI_TRY(plait_table_get(j->labels, n, keys, label));
+    for (int64_t i = 0; i < n; i++)
+        label[i] = j->asked && label[i] > 0 ? vertices - label[i] : (int64_t)keys[i];
+    return PLAIT_OK;
+}
+
+static plait_status push_labels(joining *j) {
+    pli_direct *d = j->d;
+    for (int64_t i = 0; i < d->hits; i++) d->better[i] = d->edges->n - d->better[i];
+    if (d->hits > 0) PLI_TRY(plait_table_inc(j->labels, d->hits, d->hit, d->better, 0));
+    j->asked = true;
+    d->report.supersteps++;
+    return plait_job_clock(d->job);
+}
+
+static plait_status meet(joining *j) {
+    pli_direct  *d = j->d;
+    const size_t words = j->forest.words;
+    const void  *bits;
+    PLI_TRY(plait_table_inc_range(j->great, d->rank * (int64_t)words, (int64_t)words, (void *)j->forest.great, 0));
+    d->report.supersteps++;
+    PLI_TRY(plait_job_clock(d->job));
+    PLI_TRY(plait_table_read(j->great, 0, d->workers * (int64_t)words, &bits));
+    find_all(j, bits);
+    PLI_TRY(find_members(j));
+    while (!d->report.still) {
+        PLI_TRY(read_labels(j, j->members, j->member, j->label));
+        label_trees(j);
+        int64_t news = d->hits;
+        PLI_TRY(pli_direct_sum(d, &news));
+        d->report.still = news == 0;
+        if (!pli_direct_may_go_on(d)) break;
+        if (news > 0) PLI_TRY(push_labels(j));
+    }
+    return PLAIT_OK;
+}
+
+/* Labels of own vertices, the great tree's first. Returns how many hits, numbers of others, there are. */
+static void label_own(void *user, int64_t i, int32_t thread) {
+    const joining    *j = user;
+    const pli_part   *part = &j->d->part;
+    const pli_forest *f = &j->forest;
+    const int64_t     last = pli_lesser((i + 1) * PIECE, part->owned);
+    const uint64_t   *great = j->all != NULL ? j->all : (const uint64_t *)f->great; /* nobody joins here */
+    (void)thread;
+    for (int64_t k = i * PIECE; k < last; k++) {
+        const int64_t v = part->own + k;
+        if (pli_bit_is(great, (size_t)v)) j->d->better[k] = j->first;
+        else j->d->better[k] = j->all != NULL ? v : pli_forest_root(f, (uint32_t)v);
+    }
+}
+
+/* What others have said of own vertices outside the great tree. */
+static plait_status ask_for_own(joining *j) {
+    pli_direct    *d = j->d;
+    const int64_t  own = d->part.own, last = own + d->part.owned;
+    int64_t        n = 0;
+    for (int64_t v = own; v < last; v++)
+        if (!pli_bit_is(j->all, (size_t)v)) d->hit[n++] = (uint64_t)v;
+    int64_t *label = pli_array((size_t)n, sizeof *label);
+    if (label == NULL) return no_memory(j);
+    const plait_status status = read_labels(j, n, d->hit, label);
+    for (int64_t i = 0; i < n && status == PLAIT_OK; i++)
+        d->better[(int64_t)d->hit[i] - own] = pli_lesser(label[i], (int64_t)d->hit[i]);
+    pli_free(label);
+    return status;
+}
+
+/* Pushes the labels of own vertices; a clock of its own. */
+static plait_status push_own(joining *j) {
+    pli_direct *d = j->d;
+    if (j->all != NULL) { /* what its first vertex knows; its own number where nobody has said more */
+        const uint64_t key = (uint64_t)j->first;
+        PLI_TRY(read_labels(j, 1, &key, &j->first));
+        j->first = pli_lesser(j->first, (int64_t)key);
+    } else {
+        j->first = pli_forest_root(&j->forest, j->forest.seed);
+    }
+    pli_pool_for(d->pool, (d->part.owned + PIECE - 1) / PIECE, label_own, j);
+    if (j->all != NULL) PLI_TRY(ask_for_own(j));
+    PLI_TRY(pli_direct_push_own(d));
+    return plait_job_clock(d->job);
+}
+
+static plait_status go_by_bits(joining *j) {
+    pli_direct *d = j->d;
+    join_part(j);
+    pli_forest_split(&j->forest);
+    if (d->workers > 1) {
+        PLI_TRY(meet(j));
+        return push_own(j);
+    }
+    d->report.supersteps++;
+    d->report.still = 1;
+    return push_own(j);
+}
+
+/* --- by labels ---------------------------------------------------------------------------------------------------- */
 
 /* Reads labels, and lists those that the worker would change. */
 static plait_status look(joining *j) {
     PLI_TRY(pli_direct_read(j->d));
-    if (!j->by_all) label_trees(j);
-    else if (j->d->report.supersteps == 1) join_part(j);
-    else join_news(j);
+    memcpy(j->label, j->d->values, (size_t)j->members * sizeof *j->label);
+    label_trees(j);
     return PLAIT_OK;
 }
 
@@ -245,60 +261,71 @@ static plait_status is_still(joining *j, int64_t news) {
     return PLAIT_OK;
 }
 
-/* The first superstep: of one worker all that there is to do. */
-static plait_status begin(joining *j) {
+static plait_status go_by_labels(joining *j) {
     pli_direct *d = j->d;
-    each_piece(j, stand_alone);
-    for (int64_t k = 0; k < SAMPLED; k++) join_edges(j, k, k + 1);
-    if (!j->by_all || d->workers == 1) {
-        each_piece(j, shorten);
-        join_edges(j, SAMPLED, 0);
-    }
-    if (j->by_all) return push_own(j);
-    each_piece(j, shorten);
-    PLI_TRY(pli_direct_read(d));
-    label_trees(j);
-    return PLAIT_OK;
-}
-
-static plait_status spread(joining *j) {
-    pli_direct *d = j->d;
-    PLI_TRY(begin(j));
-    PLI_TRY(pli_direct_clock(d));
-    d->report.still = d->workers == 1;
+    join_part(j);
+    j->members = d->part.n;
+    PLI_TRY(make_room(j));
+    for (int64_t i = 0; i < j->members; i++) j->top[i] = pli_forest_root(&j->forest, (uint32_t)i);
     while (pli_direct_may_go_on(d) && !d->report.still) {
         PLI_TRY(look(j));
         const int64_t news = d->hits;
         PLI_TRY(pli_direct_clock(d));
-        if (d->all_is_read || d->report.supersteps % LOOK == 0) PLI_TRY(is_still(j, news));
+        if (d->report.supersteps == 1 && d->workers > 1) continue;
+        if (d->workers == 1) d->report.still = 1;
+        else if (d->all_is_read || d->report.supersteps % LOOK == 0) PLI_TRY(is_still(j, news));
     }
     return PLAIT_OK;
 }
 
-static plait_status make_room(joining *j) {
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+static plait_status make_tables(joining *j) {
+    pli_direct      *d = j->d;
+    plait_table_opts t;
+    if (d->workers == 1) return PLAIT_OK;
+    j->all = pli_array(j->forest.words, sizeof *j->all);
+    if (j->all == NULL) return no_memory(j);
+    plait_table_opts_init(&t);
+    t.name = "components.great";
+    t.type = PLAIT_I64;
+    t.combine = "add"; /* each worker has words of its own, once */
+    t.rows = d->workers * (int64_t)j->forest.words;
+    PLI_TRY(plait_table_create(d->job, &t, &j->great));
+    t.name = "components.label";
+    t.combine = "max"; /* of how far below n it is: see read_labels */
+    t.rows = 0;
+    return plait_table_create(d->job, &t, &j->labels);
+}
+
+static plait_status drop_tables(joining *j) {
+    if (j->labels != NULL) PLI_TRY(plait_table_drop(&j->labels));
+    return j->great != NULL ? plait_table_drop(&j->great) : PLAIT_OK;
+}
+
+static plait_status run(joining *j) {
     pli_direct *d = j->d;
-    PLI_TRY(pli_direct_read_by_all(d, &j->by_all));
-    j->shares = pli_pool_threads(d->pool);
-    j->first = d->part.whole ? d->part.own : 0;
-    j->last = d->part.whole ? d->part.own + d->part.owned : d->part.n;
-    j->parent = pli_array((size_t)d->part.n, sizeof *j->parent);
-    if (!j->by_all) j->least = pli_array((size_t)d->part.n, sizeof *j->least);
-    else j->found = pli_array((size_t)j->shares, sizeof *j->found);
-    if (j->parent != NULL && (j->by_all ? j->found != NULL : j->least != NULL)) return PLAIT_OK;
-    return pli_fail(d->err, PLAIT_ENOMEM, "components: no memory for trees");
+    PLI_TRY(pli_forest_make(&j->forest, d->pool, d->part.n, d->err));
+    if (!d->owns) return go_by_labels(j);
+    PLI_TRY(make_tables(j));
+    PLI_TRY(go_by_bits(j));
+    return drop_tables(j);
 }
 
 plait_status pli_run_components(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                                 int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
-    const pli_direct_opts opts = { .name = "components", .combine = "min", .type = PLAIT_I64, .own = true };
+    const pli_direct_opts opts = { .name = "components", .combine = "min", .type = PLAIT_I64, .own = true,
+                                   .owns = FEW };
     pli_direct            d;
     joining               j = { .d = &d };
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
-    if (status == PLAIT_OK) status = make_room(&j);
-    if (status == PLAIT_OK) status = spread(&j);
-    pli_free((void *)j.parent);
+    if (status == PLAIT_OK) status = run(&j);
+    pli_forest_destroy(&j.forest);
+    pli_free(j.member);
+    pli_free(j.top);
+    pli_free(j.label);
     pli_free(j.least);
-    pli_free(j.found);
+    pli_free(j.all);
     return pli_direct_end(&d, status, values_out, report_out);
 }
 

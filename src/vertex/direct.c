@@ -75,7 +75,7 @@ static plait_status make_table(pli_direct *d, const pli_direct_opts *o) {
     t.type = o->type;
     t.combine = o->combine;
     t.rows = d->edges->n;
-    t.keyed = d->workers > 1;
+    t.keyed = d->workers > 1 && !d->owns;
     /* An heir may read the next clock's values and push other rows, which count nowhere; of keys they are compared. */
     if (d->job->layout.replicas > 1 && !pli_is(o->combine, "add")) t.keyed = 0;
     t.shards = pli_cut_shards(d->cut, sizeof(int64_t));
@@ -100,6 +100,15 @@ static plait_status take_part(pli_direct *d) {
     if (d->hit != NULL && d->better != NULL && (d->part.key == NULL || d->read != NULL)) return PLAIT_OK;
     return pli_fail(d->err, PLAIT_ENOMEM, "%s: no memory for the values of %lld vertices", d->name,
                     (long long)d->part.n);
+}
+
+/* Collective, since parts differ. */
+static plait_status find_owns(pli_direct *d, int32_t workers) {
+    int64_t without = d->part.key != NULL || !d->part.whole || !d->all_is_read || d->job->filter[0] != '\0' ||
+                      d->workers > workers;
+    PLI_TRY(pli_direct_sum(d, &without));
+    d->owns = without == 0;
+    return PLAIT_OK;
 }
 
 plait_status pli_direct_inherit(const pli_direct *d, int32_t home, pli_direct *part) {
@@ -129,6 +138,7 @@ plait_status pli_direct_begin(pli_direct *d, plait_job *job, const pli_vertex_ch
     d->back = opts->back;
     d->own = opts->own;
     PLI_TRY(take_part(d));
+    if (opts->owns > 0) PLI_TRY(find_owns(d, opts->owns));
     return make_table(d, opts);
 }
 
@@ -154,13 +164,6 @@ plait_status pli_direct_push_own(pli_direct *d) {
     const pli_part *part = &d->part;
     if (part->owned == 0) return PLAIT_OK;
     return plait_table_inc_range(d->value, pli_part_vertex(part, part->own), part->owned, d->better, 0);
-}
-
-plait_status pli_direct_read_by_all(pli_direct *d, bool *all_out) {
-    int64_t some = d->part.key != NULL || !d->part.whole;
-    PLI_TRY(pli_direct_sum(d, &some));
-    *all_out = some == 0;
-    return PLAIT_OK;
 }
 
 plait_status pli_direct_sum(pli_direct *d, int64_t *number) {

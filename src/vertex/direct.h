@@ -8,7 +8,7 @@
  *
  *     direct.c      begin, read, push, the end: what all of them share
  *     bfs.c         breadth-first search, direction-optimising
- *     components.c  weakly connected components by trees
+ *     components.c  weakly connected components by trees; forest.c joins a part's vertices
  *     strong.c      strongly connected components by colors forward and marks back
  *     simple.c      the simple graph, which triangles.c, kcore.c and coloring.c are about
  *     ranked.c      the same by ranks, for triangles.c
@@ -39,6 +39,7 @@ typedef struct pli_direct {
     pli_part                 part;
     bool                     back;        /* with its rows the other way                                         */
     bool                     own;         /* it looks at rows of own vertices alone                              */
+    bool                     owns;        /* see pli_direct_opts                                                 */
     plait_table             *value;
     int64_t                 *read;        /* [n of part] a copy; NULL: values are borrowed                      */
     const int64_t           *values;      /* [n of part] as they were read last                                 */
@@ -56,6 +57,10 @@ typedef struct pli_direct_opts {
     bool        whole; /* refused by name where reads may miss what others pushed in the clocks before           */
     bool        survives; /* with replicas 2 others count in place of a dead worker; else refused by name there      */
     bool        rows;  /* refused by name if a row's edges lie with several workers                              */
+    /* Up to so many workers: if d->owns, each pushes to the value table nothing but the values of all its own vertices,
+     * so that the table needs no keys. It is so if each worker reads the values of all vertices at whole clocks, has
+     * all edges of those that it owns, and no filter wants keys. Parts have no numbers of their own then. */
+    int32_t     owns;
     /* The first value of a vertex; NULL: what the combine begins with. */
     int64_t (*first)(const pli_direct *d, int64_t vertex);
 } pli_direct_opts;
@@ -76,9 +81,6 @@ plait_status pli_direct_read(pli_direct *d);
 plait_status pli_direct_clock(pli_direct *d);
 /** Pushes a value of each vertex that the worker owns, better [owned]. */
 plait_status pli_direct_push_own(pli_direct *d);
-/** Does each worker read the values of all vertices, and have all edges of those that it owns? Then parts have no
- *  numbers of their own. Collective. */
-plait_status pli_direct_read_by_all(pli_direct *d, bool *all_out);
 /** The sum of a number of each worker. Collective. */
 plait_status pli_direct_sum(pli_direct *d, int64_t *number);
 /** Copies all values to values_out [vertices] (NULL: not wanted) behind a barrier, drops the table, fills report_out
