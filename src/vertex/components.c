@@ -59,6 +59,12 @@ static plait_status make_room(joining *j) {
     return j->top != NULL && j->label != NULL && j->least != NULL ? PLAIT_OK : no_memory(j);
 }
 
+static int64_t first_of(const uint64_t *bits) {
+    size_t w = 0;
+    while (bits[w] == 0) w++;
+    return (int64_t)(w * 64) + __builtin_ctzll(bits[w]);
+}
+
 static void join_part(joining *j) {
     const pli_part *part = &j->d->part;
     const int64_t   first = part->whole ? part->own : 0, n = part->whole ? part->owned : part->n;
@@ -117,10 +123,9 @@ static void find_all(joining *j, const uint64_t *bits) {
 static plait_status find_members(joining *j) {
     pli_forest *f = &j->forest;
     uint32_t   *before = pli_array(f->words, sizeof *before);
-    uint64_t   *small = (uint64_t *)f->small; /* no task runs here */
+    uint64_t   *small = f->small;
     if (before == NULL) return no_memory(j);
-    j->first = 0;
-    while (!pli_bit_is(j->all, (size_t)j->first)) j->first++;
+    j->first = first_of(j->all);
     pli_bit_set(small, (size_t)j->first);
     j->members = pli_bits_count(small, f->words, before);
     j->member = pli_array((size_t)j->members, sizeof *j->member);
@@ -215,7 +220,7 @@ static plait_status push_own(joining *j) {
         PLI_TRY(read_labels(j, 1, &key, &j->first));
         j->first = pli_lesser(j->first, (int64_t)key);
     } else {
-        j->first = pli_forest_root(&j->forest, j->forest.seed);
+        j->first = first_of((const uint64_t *)j->forest.great); /* nobody joins here */
     }
     pli_pool_for(d->pool, (d->part.owned + PIECE - 1) / PIECE, label_own, j);
     if (j->all != NULL) PLI_TRY(ask_for_own(j));
@@ -262,11 +267,14 @@ static plait_status is_still(joining *j, int64_t news) {
 }
 
 static plait_status go_by_labels(joining *j) {
-    pli_direct *d = j->d;
+    pli_direct     *d = j->d;
+    const uint64_t *great = (const uint64_t *)j->forest.great; /* nobody joins behind this */
     join_part(j);
+    pli_forest_split(&j->forest);
     j->members = d->part.n;
     PLI_TRY(make_room(j));
-    for (int64_t i = 0; i < j->members; i++) j->top[i] = pli_forest_root(&j->forest, (uint32_t)i);
+    for (int64_t i = 0, first = first_of(great); i < j->members; i++)
+        j->top[i] = pli_bit_is(great, (size_t)i) ? (uint32_t)first : pli_forest_root(&j->forest, (uint32_t)i);
     while (pli_direct_may_go_on(d) && !d->report.still) {
         PLI_TRY(look(j));
         const int64_t news = d->hits;

@@ -9,6 +9,7 @@ typedef struct joining {
     pli_forest          *f;
     const pli_neighbors *rows;
     int64_t              first, last;
+    _Atomic uint64_t    *later; /* [words] rows */
 } joining;
 
 static uint64_t bit_of(uint32_t v) { return UINT64_C(1) << (v % 64); }
@@ -17,12 +18,18 @@ static bool has(const _Atomic uint64_t *bits, uint32_t v) {
     return (atomic_load_explicit(&bits[v / 64], memory_order_relaxed) & bit_of(v)) != 0;
 }
 
-static void add(const pli_forest *f, _Atomic uint64_t *bits, uint32_t v) {
+/* true: v is new there. In one order with all others and with is_also. */
+static bool add(const pli_forest *f, _Atomic uint64_t *bits, uint32_t v) {
     _Atomic uint64_t *word = &bits[v / 64];
     const uint64_t    old = atomic_load_explicit(word, memory_order_relaxed);
-    if ((old & bit_of(v)) != 0) return;
-    if (f->alone) atomic_store_explicit(word, old | bit_of(v), memory_order_relaxed);
-    else atomic_fetch_or_explicit(word, bit_of(v), memory_order_relaxed);
+    if ((old & bit_of(v)) != 0) return false;
+    if (!f->alone) return (atomic_fetch_or_explicit(word, bit_of(v), memory_order_seq_cst) & bit_of(v)) == 0;
+    atomic_store_explicit(word, old | bit_of(v), memory_order_relaxed);
+    return true;
+}
+
+static bool is_also(const _Atomic uint64_t *bits, uint32_t v) {
+    return (atomic_load_explicit(&bits[v / 64], memory_order_seq_cst) & bit_of(v)) != 0;
 }
 
 /* --- joins -------------------------------------------------------------------------------------------------------- */
@@ -59,40 +66,64 @@ void pli_forest_join(pli_forest *f, uint32_t u, uint32_t v) {
     shorten(f, v, a);
 }
 
-/* Joins u to the seed's tree. *top: a vertex of that tree, best its root. */
-static void join_great(pli_forest *f, uint32_t u, uint32_t *top) {
-    if (u <= *top || !hang(f, u, *top)) {
-        pli_forest_join(f, u, f->seed);
-        *top = pli_forest_root(f, f->seed);
-    }
-    add(f, f->great, u);
+/* A vertex that comes to be both great and linked is joined to the seed by whom comes second, so by one at least. */
+static void add_great(pli_forest *f, uint32_t v) {
+    if (add(f, f->great, v) && is_also(f->linked, v)) pli_forest_join(f, v, f->seed);
 }
 
-static void join_row(pli_forest *f, const uint32_t *near, int64_t n, uint32_t v, uint32_t *top) {
-    if (!has(f->great, v)) {
-        int64_t k = 0;
-        while (k < n && !has(f->great, near[k])) k++;
-        if (k < n) {
-            join_great(f, v, top);
-        } else {
-            for (k = 0; k < n; k++)
-                if (pli_forest_parent(f, near[k]) != pli_forest_parent(f, v)) pli_forest_join(f, near[k], v);
-            if (pli_forest_root(f, v) == pli_forest_root(f, f->seed)) add(f, f->great, v);
-            return;
-        }
-    }
-    for (int64_t k = 0; k < n; k++)
-        if (!has(f->great, near[k])) join_great(f, near[k], top);
+static void link(pli_forest *f, uint32_t v) {
+    if (add(f, f->linked, v) && is_also(f->great, v)) pli_forest_join(f, v, f->seed);
 }
 
+static void join_edge(pli_forest *f, uint32_t u, uint32_t v) {
+    link(f, u);
+    link(f, v);
+    if (pli_forest_parent(f, u) != pli_forest_parent(f, v)) pli_forest_join(f, u, v);
+}
+
+/* Is the row's vertex in the great tree, or one that it has an edge from? Then all are. */
+static bool join_great_row(pli_forest *f, const uint32_t *near, int64_t n, uint32_t v) {
+    int64_t k = 0;
+    while (!has(f->great, v) && k < n && !has(f->great, near[k])) k++;
+    if (k == n) return n == 0;
+    add_great(f, v);
+    for (k = 0; k < n; k++)
+        if (!has(f->great, near[k])) add_great(f, near[k]);
+    return true;
+}
+
+static void join_small_row(pli_forest *f, const uint32_t *near, int64_t n, uint32_t v) {
+    for (int64_t k = 0; k < n; k++) join_edge(f, near[k], v);
+    if (pli_forest_root(f, v) == pli_forest_root(f, f->seed)) add_great(f, v);
+}
+
+static const uint32_t *row_of(const joining *j, int64_t v, int64_t *n_out) {
+    *n_out = j->rows->start[v + 1] - j->rows->start[v];
+    return j->rows->near + j->rows->start[v];
+}
+
+/* Leaves rows that are not near the great tree yet for later: by then most are, and need no parents. */
 static void join_piece(void *user, int64_t i, int32_t thread) {
-    const joining       *j = user;
-    const pli_neighbors *rows = j->rows;
-    const int64_t        first = j->first + i * PIECE, last = pli_lesser(first + PIECE, j->last);
-    uint32_t             top = pli_forest_root(j->f, j->f->seed);
+    const joining *j = user;
+    const int64_t  first = j->first + i * PIECE, last = pli_lesser(first + PIECE, j->last);
     (void)thread;
-    for (int64_t v = first; v < last; v++)
-        join_row(j->f, rows->near + rows->start[v], rows->start[v + 1] - rows->start[v], (uint32_t)v, &top);
+    for (int64_t v = first, n; v < last; v++) {
+        const uint32_t *near = row_of(j, v, &n);
+        if (!join_great_row(j->f, near, n, (uint32_t)v)) add(j->f, j->later, (uint32_t)v);
+    }
+}
+
+static void join_later(void *user, int64_t i, int32_t thread) {
+    const joining *j = user;
+    const size_t   first = (size_t)i * (PIECE / 64), end = first + PIECE / 64;
+    (void)thread;
+    for (size_t w = first; w < end && w < j->f->words; w++)
+        for (uint64_t left = j->later[w]; left != 0; left &= left - 1) {
+            const uint32_t  v = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(left);
+            int64_t         n;
+            const uint32_t *near = row_of(j, v, &n);
+            if (!join_great_row(j->f, near, n, v)) join_small_row(j->f, near, n, v);
+        }
 }
 
 /* The vertex from which most of a thousand edges come, of several the least. */
@@ -113,39 +144,34 @@ static uint32_t find_seed(const pli_neighbors *rows, int64_t first, int64_t last
 }
 
 void pli_forest_join_rows(pli_forest *f, const pli_neighbors *rows, int64_t first, int64_t last) {
+    joining j = { f, rows, first, last, (_Atomic uint64_t *)f->small };
     if (first >= last) return;
     f->seed = find_seed(rows, first, last);
-    add(f, f->great, f->seed);
-    pli_pool_for(f->pool, (last - first + PIECE - 1) / PIECE, join_piece, &(joining){ f, rows, first, last });
+    add_great(f, f->seed);
+    link(f, f->seed);
+    pli_pool_for(f->pool, (last - first + PIECE - 1) / PIECE, join_piece, &j);
+    pli_pool_for(f->pool, (f->n + PIECE - 1) / PIECE, join_later, &j);
 }
 
 /* --- which trees there are ---------------------------------------------------------------------------------------- */
 
-static void split_piece(void *user, int64_t i, int32_t thread) {
-    pli_forest    *f = user;
-    const int64_t  first = i * PIECE, last = pli_lesser(first + PIECE, f->n);
-    const uint32_t top = pli_forest_root(f, f->seed);
-    (void)thread;
-    for (int64_t at = first; at < last; at += 64) {
-        const uint64_t great = atomic_load_explicit(&f->great[at / 64], memory_order_relaxed);
-        if (great == UINT64_MAX) continue;
-        for (int64_t v = at, end = pli_lesser(at + 64, last); v < end; v++) {
-            if (atomic_load_explicit(&f->up[v], memory_order_relaxed) == 0 || (great >> (v - at) & 1) != 0) continue;
-            const uint32_t root = pli_forest_root(f, (uint32_t)v);
-            add(f, root == top ? f->great : f->small, (uint32_t)v);
-            if (root != top) add(f, f->small, root);
-        }
-    }
-}
-
 void pli_forest_split(pli_forest *f) {
-    add(f, f->great, pli_forest_root(f, f->seed));
-    pli_pool_for(f->pool, (f->n + PIECE - 1) / PIECE, split_piece, f);
+    const uint32_t top = pli_forest_root(f, f->seed);
+    add(f, f->great, top);
+    for (size_t w = 0; w < f->words; w++)
+        for (uint64_t left = f->linked[w] & ~f->great[w]; left != 0; left &= left - 1) { /* no task runs here */
+            const uint32_t v = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(left);
+            if (pli_forest_root(f, v) == top) add(f, f->great, v);
+        }
+    for (size_t w = 0; w < f->words; w++) f->small[w] = f->linked[w] & ~f->great[w];
 }
 
 void pli_forest_forget_great(pli_forest *f) {
+    for (size_t w = 0; w < f->words; w++)
+        for (uint64_t left = f->great[w]; left != 0; left &= left - 1)
+            pli_forest_join(f, (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(left), f->seed);
     for (size_t w = 0; w < f->words; w++) {
-        f->small[w] |= f->great[w]; /* no task runs here */
+        f->small[w] |= f->great[w];
         f->great[w] = 0;
     }
 }
@@ -156,14 +182,16 @@ plait_status pli_forest_make(pli_forest *f, pli_pool *pool, int64_t n, plait_err
     *f = (pli_forest){ .pool = pool, .alone = pli_pool_threads(pool) == 1, .n = n, .words = pli_bit_words(n) };
     f->up = pli_calloc((size_t)n, sizeof *f->up);
     f->great = pli_calloc(f->words, sizeof *f->great);
+    f->linked = pli_calloc(f->words, sizeof *f->linked);
     f->small = pli_calloc(f->words, sizeof *f->small);
-    if (f->up != NULL && f->great != NULL && f->small != NULL) return PLAIT_OK;
+    if (f->up != NULL && f->great != NULL && f->linked != NULL && f->small != NULL) return PLAIT_OK;
     return pli_fail(err, PLAIT_ENOMEM, "no memory for trees of %lld vertices", (long long)n);
 }
 
 void pli_forest_destroy(pli_forest *f) {
     pli_free((void *)f->up);
     pli_free((void *)f->great);
-    pli_free((void *)f->small);
+    pli_free((void *)f->linked);
+    pli_free(f->small);
     *f = (pli_forest){ 0 };
 }

@@ -6,7 +6,8 @@
  * In most graphs one tree ends with nearly all vertices. The tree of a *seed*, which many of the part's edges come
  * from, therefore has a set of vertices that are known to be in it: one bit a vertex, which a processor's cache holds
  * where it would not hold parents. A row whose vertex is in the set need only ask of each other end whether it is there
- * too; nearly all are, and for them no parent is read. (Sutton, Ben-Nun and Barak, "Optimizing Parallel Graph
+ * too; nearly all are, and for them no parent is read. One that is not is added, and gets no parent either, unless it
+ * has been *linked* in another tree before. (Sutton, Ben-Nun and Barak, "Optimizing Parallel Graph
  * Connectivity Computation via Subgraph Sampling", IPDPS 2018, leave out the rows of the largest tree; that needs edges
  * in both directions.) The set may lack vertices of the tree, and never has others.
  *
@@ -21,14 +22,15 @@
 
 typedef struct pli_forest {
     pli_pool         *pool;
-    bool              alone; /* one thread joins: what it writes needs no other's care                  */
+    bool              alone; /* one thread joins: what it writes needs no other's care                       */
     int64_t           n;
     uint32_t          seed;
     size_t            words;
-    _Atomic uint32_t *up;    /* [n] how far below a vertex its parent is; 0: a root. Relaxed: an old parent is an
-                                ancestor as well, and a vertex that has one never becomes a root again */
-    _Atomic uint64_t *great; /* [words] relaxed: vertices known to be in the seed's tree */
-    _Atomic uint64_t *small; /* [words] relaxed: pli_forest_split; vertices of other trees that are not alone there */
+    _Atomic uint32_t *up;     /* [n] how far below a vertex its parent is; 0: a root. Relaxed: an old parent is an
+                                 ancestor as well, and a vertex that has one never becomes a root again       */
+    _Atomic uint64_t *great;  /* [words] vertices known to be in the seed's tree, with parents or without       */
+    _Atomic uint64_t *linked; /* [words] vertices whose parents mean something                                 */
+    uint64_t         *small;  /* [words] linked ones of other trees: see pli_forest_split; before, rows for later */
 } pli_forest;
 
 /** Each of n vertices a tree of its own. What there is must be destroyed after a failure, too. Errors: ENOMEM. */
@@ -38,9 +40,9 @@ void         pli_forest_destroy(pli_forest *f);
 void pli_forest_join_rows(pli_forest *f, const pli_neighbors *rows, int64_t first, int64_t last);
 /** Joins two vertices. */
 void pli_forest_join(pli_forest *f, uint32_t u, uint32_t v);
-/** Completes great, and finds small. */
+/** Completes great, whose first vertex is its root from now on, and finds small. */
 void pli_forest_split(pli_forest *f);
-/** Makes vertices of the great tree such of any other: small has them then, and great is empty. */
+/** Makes great's vertices such of any other tree: small has them then. */
 void pli_forest_forget_great(pli_forest *f);
 
 static inline uint32_t pli_forest_parent(const pli_forest *f, uint32_t v) {
