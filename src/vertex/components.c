@@ -2,24 +2,24 @@
  * known after one pass over its edges, whatever the diameter. Edges are read in the direction in which they are stored:
  * for weak components that is enough. Then it is said between parts which trees have a vertex in common.
  *
- * A vertex's value, its label, is a vertex of the same component, and the table keeps the least of all workers' pushes.
+ * A vertex's value, its label, is a vertex of the same component, and a table keeps the least of all workers' pushes.
  * Labels only fall. How trees meet:
  *
  *     by bits      each worker reads all, at whole clocks. Nearly all vertices are in each worker's *great* tree. In the
  *                  first clock a worker adds its great tree, a bit a vertex, to the table `components.great`, where
  *                  each has words of its own. Two great trees with a bit in common are one, and all see which: that
  *                  joins them. What is left are the small trees beside it, often a thousandth of all vertices. Those
- *                  meet by labels, in the table `components.label`, which holds only what is pushed to it. The great
- *                  tree's label is that of its first vertex. When nobody has news, each worker pushes the labels of
- *                  its own vertices to the value table, once
- *     by labels    otherwise. In the first superstep a worker has the trees of its part, and labels meet in the value
- *                  table itself, under any consistency
+ *                  meet by labels, in the table `components.label`, which holds only what is pushed to it. A vertex of
+ *                  the great tree has the label of that tree's first vertex, any other its own row's, or, where there
+ *                  is none, its number. So the two tables hold all values, in a bit for most, and the program needs no
+ *                  third one of 8 bytes a vertex
+ *     by labels    otherwise: labels meet in the value table, under any consistency
  *
  * Labels meet so: each tree takes the least label among its vertices, and pushes it to those that have a larger one.
  * One worker needs one superstep.
  *
- * Limit: a pass over the edges, 4 bytes each, and a random bit for each; by bits, n / 8 bytes a worker, and 8 bytes a
- * vertex at the end. */
+ * Limit: a pass over the edges, 4 bytes each, and a random bit for each; by bits, n / 8 bytes of
+ * each worker. */
 #include "vertex/direct.h"
 #include "vertex/forest.h"
 
@@ -181,64 +181,59 @@ static plait_status meet(joining *j) {
     return PLAIT_OK;
 }
 
-/* Labels of own vertices, the great tree's first. Returns how many hits, numbers of others, there are. */
-static void label_own(void *user, int64_t i, int32_t thread) {
-    const joining    *j = user;
-    const pli_part   *part = &j->d->part;
-    const pli_forest *f = &j->forest;
-    const int64_t     last = pli_lesser((i + 1) * PIECE, part->owned);
-    const uint64_t   *great = j->all != NULL ? j->all : (const uint64_t *)f->great; /* nobody joins here */
+typedef struct labelling {
+    const pli_forest *forest;
+    const uint64_t   *great;
+    int64_t           first, to, label; /* vertices first .. to - 1; label: of the great tree */
+    bool              by_trees; /* the forest's roots are the labels of others; else they begin with their numbers */
+    int64_t          *value;    /* [to - first] */
+} labelling;
+
+static void label_piece(void *user, int64_t i, int32_t thread) {
+    const labelling *l = user;
+    const int64_t    first = l->first + i * PIECE, last = pli_lesser(first + PIECE, l->to);
     (void)thread;
-    for (int64_t k = i * PIECE; k < last; k++) {
-        const int64_t v = part->own + k;
-        if (pli_bit_is(great, (size_t)v)) j->d->better[k] = j->first;
-        else j->d->better[k] = j->all != NULL ? v : pli_forest_root(f, (uint32_t)v);
+    for (int64_t v = first; v < last; v++) {
+        if (pli_bit_is(l->great, (size_t)v)) l->value[v - l->first] = l->label;
+        else l->value[v - l->first] = l->by_trees ? pli_forest_root(l->forest, (uint32_t)v) : v;
     }
 }
 
-/* What others have said of own vertices outside the great tree. */
-static plait_status ask_for_own(joining *j) {
-    pli_direct    *d = j->d;
-    const int64_t  own = d->part.own, last = own + d->part.owned;
-    int64_t        n = 0;
-    for (int64_t v = own; v < last; v++)
-        if (!pli_bit_is(j->all, (size_t)v)) d->hit[n++] = (uint64_t)v;
-    int64_t *label = pli_array((size_t)n, sizeof *label);
-    if (label == NULL) return no_memory(j);
-    const plait_status status = read_labels(j, n, d->hit, label);
-    for (int64_t i = 0; i < n && status == PLAIT_OK; i++)
-        d->better[(int64_t)d->hit[i] - own] = pli_lesser(label[i], (int64_t)d->hit[i]);
-    pli_free(label);
-    return status;
+static void label_all(const joining *j, const labelling *l) {
+    pli_pool_for(j->d->pool, (l->to - l->first + PIECE - 1) / PIECE, label_piece, (void *)(uintptr_t)l);
 }
 
-/* Pushes the labels of own vertices; a clock of its own. */
+/* What the tables say of all vertices. */
+static plait_status read_values(joining *j, int64_t *value) {
+    const int64_t  n = j->d->edges->n;
+    const uint64_t first = (uint64_t)j->first;
+    int64_t        others = 0, label;
+    PLI_TRY(read_labels(j, 1, &first, &label));
+    label_all(j, &(labelling){ .great = j->all, .to = n, .label = label, .value = value });
+    for (int64_t v = 0; v < n; v++)
+        if (!pli_bit_is(j->all, (size_t)v)) j->d->hit[others++] = (uint64_t)v;
+    PLI_TRY(read_labels(j, others, j->d->hit, j->d->better));
+    for (int64_t i = 0; i < others; i++) value[j->d->hit[i]] = j->d->better[i];
+    return PLAIT_OK;
+}
+
+/* One worker knows all. */
 static plait_status push_own(joining *j) {
     pli_direct *d = j->d;
-    if (j->all != NULL) { /* what its first vertex knows; its own number where nobody has said more */
-        const uint64_t key = (uint64_t)j->first;
-        PLI_TRY(read_labels(j, 1, &key, &j->first));
-        j->first = pli_lesser(j->first, (int64_t)key);
-    } else {
-        j->first = first_of((const uint64_t *)j->forest.great); /* nobody joins here */
-    }
-    pli_pool_for(d->pool, (d->part.owned + PIECE - 1) / PIECE, label_own, j);
-    if (j->all != NULL) PLI_TRY(ask_for_own(j));
+    const uint64_t *great = (const uint64_t *)j->forest.great; /* nobody joins here */
+    label_all(j, &(labelling){ &j->forest, great, 0, d->part.owned, first_of(great), true, d->better });
     PLI_TRY(pli_direct_push_own(d));
+    d->report.supersteps++;
+    d->report.still = 1;
     return plait_job_clock(d->job);
 }
 
-static plait_status go_by_bits(joining *j) {
-    pli_direct *d = j->d;
+static plait_status go_by_bits(joining *j, int64_t *values_out) {
     join_part(j);
     pli_forest_split(&j->forest);
-    if (d->workers > 1) {
-        PLI_TRY(meet(j));
-        return push_own(j);
-    }
-    d->report.supersteps++;
-    d->report.still = 1;
-    return push_own(j);
+    if (j->d->workers == 1) return push_own(j);
+    PLI_TRY(meet(j));
+    return values_out != NULL ? read_values(j, values_out) : PLAIT_OK;
 }
 
 /* --- by labels ---------------------------------------------------------------------------------------------------- */
@@ -307,27 +302,28 @@ static plait_status make_tables(joining *j) {
 }
 
 static plait_status drop_tables(joining *j) {
+    PLI_TRY(plait_job_barrier(j->d->job)); /* others may still read */
     if (j->labels != NULL) PLI_TRY(plait_table_drop(&j->labels));
     return j->great != NULL ? plait_table_drop(&j->great) : PLAIT_OK;
 }
 
-static plait_status run(joining *j) {
+static plait_status run(joining *j, int64_t *values_out) {
     pli_direct *d = j->d;
     PLI_TRY(pli_forest_make(&j->forest, d->pool, d->part.n, d->err));
     if (!d->owns) return go_by_labels(j);
     PLI_TRY(make_tables(j));
-    PLI_TRY(go_by_bits(j));
+    PLI_TRY(go_by_bits(j, values_out));
     return drop_tables(j);
 }
 
 plait_status pli_run_components(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                                 int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
     const pli_direct_opts opts = { .name = "components", .combine = "min", .type = PLAIT_I64, .own = true,
-                                   .owns = FEW };
+                                   .owns = FEW, .keeps = true };
     pli_direct            d;
     joining               j = { .d = &d };
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
-    if (status == PLAIT_OK) status = run(&j);
+    if (status == PLAIT_OK) status = run(&j, values_out);
     pli_forest_destroy(&j.forest);
     pli_free(j.member);
     pli_free(j.top);

@@ -61,6 +61,8 @@ typedef struct pli_direct_opts {
      * so that the table needs no keys. It is so if each worker reads the values of all vertices at whole clocks, has
      * all edges of those that it owns, and no filter wants keys. Parts have no numbers of their own then. */
     int32_t     owns;
+    bool        keeps; /* where it would be so with several workers, the program has tables of its own instead: d->value
+                          is NULL, and it fills values_out itself */
     /* The first value of a vertex; NULL: what the combine begins with. */
     int64_t (*first)(const pli_direct *d, int64_t vertex);
 } pli_direct_opts;
