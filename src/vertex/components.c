@@ -268,7 +268,7 @@ static plait_status go_by_labels(joining *j) {
     pli_forest_split(&j->forest);
     j->members = d->part.n;
     PLI_TRY(make_room(j));
-    for (int64_t i = 0, first = first_of(great); i < j->members; i++)
+    for (int64_t i = 0, first = j->members > 0 ? first_of(great) : 0; i < j->members; i++)
         j->top[i] = pli_bit_is(great, (size_t)i) ? (uint32_t)first : pli_forest_root(&j->forest, (uint32_t)i);
     while (pli_direct_may_go_on(d) && !d->report.still) {
         PLI_TRY(look(j));

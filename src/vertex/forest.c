@@ -145,8 +145,8 @@ static uint32_t find_seed(const pli_neighbors *rows, int64_t first, int64_t last
 
 void pli_forest_join_rows(pli_forest *f, const pli_neighbors *rows, int64_t first, int64_t last) {
     joining j = { f, rows, first, last, (_Atomic uint64_t *)f->small };
-    if (first >= last) return;
-    f->seed = find_seed(rows, first, last);
+    if (f->n == 0) return;
+    f->seed = first < last ? find_seed(rows, first, last) : 0; /* so great has one vertex at least */
     add_great(f, f->seed);
     link(f, f->seed);
     pli_pool_for(f->pool, (last - first + PIECE - 1) / PIECE, join_piece, &j);
@@ -156,8 +156,7 @@ void pli_forest_join_rows(pli_forest *f, const pli_neighbors *rows, int64_t firs
 /* --- which trees there are ---------------------------------------------------------------------------------------- */
 
 void pli_forest_split(pli_forest *f) {
-    const uint32_t top = pli_forest_root(f, f->seed);
-    add(f, f->great, top);
+    const uint32_t top = f->n > 0 ? pli_forest_root(f, f->seed) : 0;
     for (size_t w = 0; w < f->words; w++)
         for (uint64_t left = f->linked[w] & ~f->great[w]; left != 0; left &= left - 1) { /* no task runs here */
             const uint32_t v = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(left);

@@ -36,7 +36,7 @@ typedef struct pli_forest {
 /** Each of n vertices a tree of its own. What there is must be destroyed after a failure, too. Errors: ENOMEM. */
 plait_status pli_forest_make(pli_forest *f, pli_pool *pool, int64_t n, plait_error *err);
 void         pli_forest_destroy(pli_forest *f);
-/** Joins the ends of all edges of the rows first .. last - 1. */
+/** Joins the ends of all edges of the rows first .. last - 1. Called once, also where there is none. */
 void pli_forest_join_rows(pli_forest *f, const pli_neighbors *rows, int64_t first, int64_t last);
 /** Joins two vertices. */
 void pli_forest_join(pli_forest *f, uint32_t u, uint32_t v);
