@@ -5,8 +5,8 @@
  * A vertex's value, its label, is a vertex of the same component, and a table keeps the least of all workers' pushes.
  * Labels only fall. How trees meet:
  *
- *     by bits      each worker reads all, at whole clocks. Nearly all vertices are in each worker's *great* tree. In the
- *                  first clock a worker adds its great tree, a bit a vertex, to the table `components.great`, where
+ *     by bits      each worker reads all, at whole clocks. Nearly all vertices are in each worker's *great* tree. In
+ *                  the first clock a worker adds its great tree, a bit a vertex, to the table `components.great`, where
  *                  each has words of its own. Two great trees with a bit in common are one, and all see which: that
  *                  joins them. What is left are the small trees beside it, often a thousandth of all vertices. Those
  *                  meet by labels, in the table `components.label`, which holds only what is pushed to it. A vertex of
@@ -18,8 +18,7 @@
  * Labels meet so: each tree takes the least label among its vertices, and pushes it to those that have a larger one.
  * One worker needs one superstep.
  *
- * Limit: a pass over the edges, 4 bytes each, and a random bit for each; by bits, n / 8 bytes of
- * each worker. */
+ * Limit: a pass over the edges, 4 bytes each, and a random bit for each; by bits, n / 8 bytes of each worker. */
 #include "vertex/direct.h"
 #include "vertex/forest.h"
 
@@ -32,12 +31,13 @@ typedef struct joining {
     int64_t     members; /* vertices that may have news: of small trees, or all of the part */
     uint64_t   *member;  /* [members] increasing; NULL: all */
     uint32_t   *top;     /* [members] which member is the root of its tree */
-    int64_t    *label;   /* [members] */
+    const int64_t *label; /* [members] as it was read last */
     int64_t    *least;   /* [members] of a root: the least label in its tree */
 
-    bool         by_bits;
-    plait_table *great, *labels; /* NULL: not by bits, or one worker */
-    uint64_t    *all;   /* [words] the great tree of all, as far as bits say it */
+    /* By bits, several workers: */
+    plait_table *great, *labels;
+    int64_t     *read;  /* [members] a copy: label */
+    uint64_t    *all;   /* [words] the great tree of all, as far as bits say it; NULL: not so */
     int64_t      first; /* its first vertex, whose label is the tree's */
     bool         asked; /* labels have been pushed, so that there is something to read */
 } joining;
@@ -54,9 +54,8 @@ static plait_status no_memory(const joining *j) {
 static plait_status make_room(joining *j) {
     const size_t n = (size_t)j->members;
     j->top = pli_array(n, sizeof *j->top);
-    j->label = pli_array(n, sizeof *j->label);
-    j->least = pli_array(n, sizeof *j->least);
-    return j->top != NULL && j->label != NULL && j->least != NULL ? PLAIT_OK : no_memory(j);
+    j->least = pli_aligned(n * sizeof *j->least);
+    return j->top != NULL && j->least != NULL ? PLAIT_OK : no_memory(j);
 }
 
 static int64_t first_of(const uint64_t *bits) {
@@ -73,7 +72,8 @@ static void join_part(joining *j) {
 
 /* --- labels of trees ---------------------------------------------------------------------------------------------- */
 
-/* Makes hits of the members whose label is not their tree's least. Others of the great tree need none. */
+/* Makes hits of the members whose label is not their tree's least, unless it is their number, which is never pushed
+ * anew. Others of the great tree than its first vertex need no label. */
 static void label_trees(joining *j) {
     pli_direct *d = j->d;
     for (int64_t i = 0; i < j->members; i++) j->least[i] = INT64_MAX;
@@ -84,7 +84,8 @@ static void label_trees(joining *j) {
     d->hits = 0;
     for (int64_t i = 0; i < j->members; i++) {
         const int64_t least = j->least[j->top[i]], v = j->member != NULL ? (int64_t)j->member[i] : i;
-        if (j->label[i] == least || (j->all != NULL && v != j->first && pli_bit_is(j->all, (size_t)v))) continue;
+        if (j->label[i] == least || least == vertex_of(j, i)) continue;
+        if (j->all != NULL && v != j->first && pli_bit_is(j->all, (size_t)v)) continue;
         d->hit[d->hits] = (uint64_t)v;
         d->better[d->hits++] = least;
     }
@@ -129,7 +130,8 @@ static plait_status find_members(joining *j) {
     pli_bit_set(small, (size_t)j->first);
     j->members = pli_bits_count(small, f->words, before);
     j->member = pli_array((size_t)j->members, sizeof *j->member);
-    plait_status status = j->member == NULL ? no_memory(j) : make_room(j);
+    j->label = j->read = pli_array((size_t)j->members, sizeof *j->read);
+    plait_status status = j->member == NULL || j->read == NULL ? no_memory(j) : make_room(j);
     if (status == PLAIT_OK) {
         pli_bits_list(small, f->words, j->member);
         for (int64_t i = 0; i < j->members; i++)
@@ -170,7 +172,7 @@ static plait_status meet(joining *j) {
     find_all(j, bits);
     PLI_TRY(find_members(j));
     while (!d->report.still) {
-        PLI_TRY(read_labels(j, j->members, j->member, j->label));
+        PLI_TRY(read_labels(j, j->members, j->member, j->read));
         label_trees(j);
         int64_t news = d->hits;
         PLI_TRY(pli_direct_sum(d, &news));
@@ -241,7 +243,7 @@ static plait_status go_by_bits(joining *j, int64_t *values_out) {
 /* Reads labels, and lists those that the worker would change. */
 static plait_status look(joining *j) {
     PLI_TRY(pli_direct_read(j->d));
-    memcpy(j->label, j->d->values, (size_t)j->members * sizeof *j->label);
+    j->label = j->d->values;
     label_trees(j);
     return PLAIT_OK;
 }
@@ -261,6 +263,16 @@ static plait_status is_still(joining *j, int64_t news) {
     return PLAIT_OK;
 }
 
+/* The first superstep. Each vertex is somebody's own. */
+static plait_status push_own_labels(joining *j) {
+    pli_direct *d = j->d;
+    PLI_TRY(look(j));
+    for (int64_t k = 0; k < d->part.owned; k++) d->better[k] = j->least[j->top[d->part.own + k]];
+    PLI_TRY(pli_direct_push_own(d));
+    d->hits = 0;
+    return pli_direct_clock(d);
+}
+
 static plait_status go_by_labels(joining *j) {
     pli_direct     *d = j->d;
     const uint64_t *great = (const uint64_t *)j->forest.great; /* nobody joins behind this */
@@ -270,13 +282,13 @@ static plait_status go_by_labels(joining *j) {
     PLI_TRY(make_room(j));
     for (int64_t i = 0, first = j->members > 0 ? first_of(great) : 0; i < j->members; i++)
         j->top[i] = pli_bit_is(great, (size_t)i) ? (uint32_t)first : pli_forest_root(&j->forest, (uint32_t)i);
+    PLI_TRY(push_own_labels(j));
+    d->report.still = d->workers == 1;
     while (pli_direct_may_go_on(d) && !d->report.still) {
         PLI_TRY(look(j));
         const int64_t news = d->hits;
         PLI_TRY(pli_direct_clock(d));
-        if (d->report.supersteps == 1 && d->workers > 1) continue;
-        if (d->workers == 1) d->report.still = 1;
-        else if (d->all_is_read || d->report.supersteps % LOOK == 0) PLI_TRY(is_still(j, news));
+        if (d->all_is_read || d->report.supersteps % LOOK == 0) PLI_TRY(is_still(j, news));
     }
     return PLAIT_OK;
 }
@@ -327,7 +339,7 @@ plait_status pli_run_components(plait_job *job, const pli_vertex_choice *choice,
     pli_forest_destroy(&j.forest);
     pli_free(j.member);
     pli_free(j.top);
-    pli_free(j.label);
+    pli_free(j.read);
     pli_free(j.least);
     pli_free(j.all);
     return pli_direct_end(&d, status, values_out, report_out);

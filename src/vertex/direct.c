@@ -172,8 +172,10 @@ plait_status pli_direct_sum(pli_direct *d, int64_t *number) {
 
 plait_status pli_direct_end(pli_direct *d, plait_status status, void *values_out, plait_vertex_report *report_out) {
     if (status == PLAIT_OK) status = plait_job_barrier(d->job);
-    if (status == PLAIT_OK && values_out != NULL && d->value != NULL) status = plait_table_get_range(d->value, 0, d->edges->n, values_out);
-    if (status == PLAIT_OK && d->value != NULL && d->job->layout.replicas < 2) status = plait_table_drop(&d->value); /* else with the job */
+    if (status == PLAIT_OK && d->value != NULL && values_out != NULL)
+        status = plait_table_get_range(d->value, 0, d->edges->n, values_out);
+    if (status == PLAIT_OK && d->value != NULL && d->job->layout.replicas < 2) /* else with the job */
+        status = plait_table_drop(&d->value);
     if (report_out != NULL) *report_out = d->report;
     pli_direct_leave(d);
     return status;
