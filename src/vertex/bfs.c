@@ -8,8 +8,9 @@
  * longer way, and the run is the folding program's instead, which corrects distances. How a level travels:
  *
  *     each worker reads all      as bits, in the table `bfs.found`, to which a worker adds those of its own vertices: a
- *                                bit is added once, so nothing is ever carried. That is 1 bit a vertex and level, and
- *                                8 bytes for its distance, once, at the end
+ *                                bit is added once, so nothing is ever carried. That is 1 bit a vertex and level. A
+ *                                vertex's distance is the clock in which its bit has come: a worker that is asked for
+ *                                distances notes it, and no table has 8 bytes for each
  *     a worker reads a part      a worker pushes the distances of the vertices that it found, by key, and reads those
  *                                of its part
  *
@@ -31,8 +32,8 @@ typedef struct searching {
     int64_t           first, last; /* of rows that the worker pulls for, and pushes to */
     bool              shares;      /* these are the worker's own, on each worker, and `back` is the graph's */
     size_t            words;
-    bool              by_bits; /* each worker reads all */
     plait_table      *found;   /* bits of all levels; NULL: nobody else is there */
+    int64_t          *distance; /* by_bits: [n] where the worker notes distances; NULL: nobody asks */
 } searching;
 
 /* Edges out: the graph's own, of which those to the worker's rows lie together, or the other direction of its part. */
@@ -136,18 +137,13 @@ static int64_t list_hits(searching *s, int64_t level) {
     return found;
 }
 
-/* Notes the distances of what was found, and pushes its bits. */
-static plait_status push_bits(searching *s, int64_t level) {
+/* Pushes the bits of what was found. */
+static plait_status push_bits(searching *s) {
     pli_direct    *d = s->d;
     const int64_t  own = d->part.own, end = own + d->part.owned;
     const size_t   first = (size_t)own / 64;
     const int64_t  words = end > own ? (end + 63) / 64 - own / 64 : 0;
-    for (int64_t i = 0; i < words; i++) {
-        const size_t w = first + (size_t)i;
-        d->hit[i] = s->next[w];
-        for (uint64_t bits = d->hit[i]; bits != 0; bits &= bits - 1)
-            d->better[(int64_t)(w * 64) + __builtin_ctzll(bits) - own] = level;
-    }
+    for (int64_t i = 0; i < words; i++) d->hit[i] = s->next[first + (size_t)i];
     return s->found == NULL || words == 0 ? PLAIT_OK
                                           : plait_table_inc_range(s->found, (int64_t)first, words, d->hit, 0);
 }
@@ -171,6 +167,12 @@ static plait_status read_bits(searching *s) {
     PLI_TRY(plait_table_read(s->found, 0, (int64_t)s->words, &found));
     for (size_t w = 0; w < s->words; w++) s->next[w] = ((const uint64_t *)found)[w] & ~s->reached[w];
     return PLAIT_OK;
+}
+
+static void note_distances(searching *s, int64_t level) {
+    for (size_t w = 0; w < s->words && s->distance != NULL; w++)
+        for (uint64_t bits = s->next[w]; bits != 0; bits &= bits - 1)
+            s->distance[(int64_t)(w * 64) + __builtin_ctzll(bits)] = level;
 }
 
 /* Where workers share the graph's edges out, each counts those of its own vertices in the frontier, and they add up. */
@@ -220,19 +222,20 @@ static void find_next(searching *s, bool *pulls) {
 static plait_status end_level(searching *s, int64_t level) {
     pli_direct *d = s->d;
     int64_t     found = 0;
-    if (s->by_bits) PLI_TRY(push_bits(s, level));
+    if (s->d->by_bits) PLI_TRY(push_bits(s));
     else found = list_hits(s, level);
     PLI_TRY(pli_direct_clock(d));
     if (s->found != NULL) PLI_TRY(read_bits(s));
-    else if (!s->by_bits) PLI_TRY(read_distances(s, level));
+    else if (!s->d->by_bits) PLI_TRY(read_distances(s, level));
+    if (s->d->by_bits) note_distances(s, level);
     PLI_TRY(take_front(s));
-    if (s->by_bits) found = s->fronts;
+    if (s->d->by_bits) found = s->fronts;
     else PLI_TRY(pli_direct_sum(d, &found));
     d->report.still = found == 0;
     return PLAIT_OK;
 }
 
-/* The distances of own vertices; a clock of its own. */
+/* One worker's are all; a clock of its own. */
 static plait_status push_distances(searching *s) {
     PLI_TRY(pli_direct_push_own(s->d));
     return plait_job_clock(s->d->job);
@@ -246,22 +249,22 @@ static plait_status search(searching *s) {
         s->next[v / 64] = UINT64_C(1) << (v % 64);
         break;
     }
-    for (int64_t v = 0; s->by_bits && v < d->part.owned; v++)
-        d->better[v] = d->part.own + v == d->choice->source ? 0 : INT64_MAX;
+    if (s->d->by_bits && s->found == NULL) s->distance = d->better;
+    for (int64_t v = 0; s->distance != NULL && v < d->part.n; v++)
+        s->distance[v] = v == d->choice->source ? 0 : INT64_MAX;
     s->edges_left = d->part.back.start[d->part.n];
     PLI_TRY(take_front(s));
     for (int64_t level = 1; pli_direct_may_go_on(d) && !d->report.still; level++) {
         find_next(s, &pulls);
         PLI_TRY(end_level(s, level));
     }
-    return s->by_bits ? push_distances(s) : PLAIT_OK;
+    return s->distance != NULL && s->found == NULL ? push_distances(s) : PLAIT_OK;
 }
 
 static plait_status make_tables(searching *s) {
     pli_direct      *d = s->d;
     plait_table_opts t;
-    s->by_bits = d->owns;
-    if (!s->by_bits || d->workers == 1) return PLAIT_OK;
+    if (!d->by_bits || d->workers == 1) return PLAIT_OK;
     s->shares = d->cut->near == PLAIT_NEAR_IN && d->edges->again == NULL; /* as find_back has it */
     plait_table_opts_init(&t);
     t.name = "bfs.found";
@@ -274,14 +277,16 @@ static plait_status make_tables(searching *s) {
 plait_status pli_run_bfs(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                          int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
     const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .whole = true,
-                                   .own = true, .owns = INT32_MAX };
+                                   .own = true, .bits = INT32_MAX };
     pli_direct            d;
     searching             s = { .d = &d };
     if (!pli_direct_reads_all(job)) return pli_run_made("bfs", job, choice, cut, supersteps, values_out, report_out);
     plait_status status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
     if (status == PLAIT_OK && !make_room(&s)) status = pli_fail(d.err, PLAIT_ENOMEM, "bfs: no memory for a frontier");
     if (status == PLAIT_OK) status = make_tables(&s);
+    if (s.found != NULL) s.distance = values_out;
     if (status == PLAIT_OK) status = search(&s);
+    if (status == PLAIT_OK && s.found != NULL) status = plait_job_barrier(job); /* others may still read */
     if (status == PLAIT_OK && s.found != NULL) status = plait_table_drop(&s.found);
     pli_free(s.reached);
     pli_free(s.front);

@@ -322,7 +322,7 @@ static plait_status drop_tables(joining *j) {
 static plait_status run(joining *j, int64_t *values_out) {
     pli_direct *d = j->d;
     PLI_TRY(pli_forest_make(&j->forest, d->pool, d->part.n, d->err));
-    if (!d->owns) return go_by_labels(j);
+    if (!d->by_bits) return go_by_labels(j);
     PLI_TRY(make_tables(j));
     PLI_TRY(go_by_bits(j, values_out));
     return drop_tables(j);
@@ -331,7 +331,7 @@ static plait_status run(joining *j, int64_t *values_out) {
 plait_status pli_run_components(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                                 int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
     const pli_direct_opts opts = { .name = "components", .combine = "min", .type = PLAIT_I64, .own = true,
-                                   .owns = FEW, .keeps = true };
+                                   .bits = FEW };
     pli_direct            d;
     joining               j = { .d = &d };
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);

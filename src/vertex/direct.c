@@ -75,7 +75,7 @@ static plait_status make_table(pli_direct *d, const pli_direct_opts *o) {
     t.type = o->type;
     t.combine = o->combine;
     t.rows = d->edges->n;
-    t.keyed = d->workers > 1 && !d->owns;
+    t.keyed = d->workers > 1;
     /* An heir may read the next clock's values and push other rows, which count nowhere; of keys they are compared. */
     if (d->job->layout.replicas > 1 && !pli_is(o->combine, "add")) t.keyed = 0;
     t.shards = pli_cut_shards(d->cut, sizeof(int64_t));
@@ -103,11 +103,11 @@ static plait_status take_part(pli_direct *d) {
 }
 
 /* Collective, since parts differ. */
-static plait_status find_owns(pli_direct *d, int32_t workers) {
+static plait_status find_whether_by_bits(pli_direct *d, int32_t workers) {
     int64_t without = d->part.key != NULL || !d->part.whole || !d->all_is_read || d->job->filter[0] != '\0' ||
                       d->workers > workers;
     PLI_TRY(pli_direct_sum(d, &without));
-    d->owns = without == 0;
+    d->by_bits = without == 0;
     return PLAIT_OK;
 }
 
@@ -138,8 +138,8 @@ plait_status pli_direct_begin(pli_direct *d, plait_job *job, const pli_vertex_ch
     d->back = opts->back;
     d->own = opts->own;
     PLI_TRY(take_part(d));
-    if (opts->owns > 0) PLI_TRY(find_owns(d, opts->owns));
-    return opts->keeps && d->owns && d->workers > 1 ? PLAIT_OK : make_table(d, opts);
+    if (opts->bits > 0) PLI_TRY(find_whether_by_bits(d, opts->bits));
+    return d->by_bits && d->workers > 1 ? PLAIT_OK : make_table(d, opts);
 }
 
 /* --- supersteps --------------------------------------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ typedef struct pli_direct {
     pli_part                 part;
     bool                     back;        /* with its rows the other way                                         */
     bool                     own;         /* it looks at rows of own vertices alone                              */
-    bool                     owns;        /* see pli_direct_opts                                                 */
+    bool                     by_bits;     /* see pli_direct_opts                                                 */
     plait_table             *value;
     int64_t                 *read;        /* [n of part] a copy; NULL: values are borrowed                      */
     const int64_t           *values;      /* [n of part] as they were read last                                 */
@@ -57,12 +57,10 @@ typedef struct pli_direct_opts {
     bool        whole; /* refused by name where reads may miss what others pushed in the clocks before           */
     bool        survives; /* with replicas 2 others count in place of a dead worker; else refused by name there      */
     bool        rows;  /* refused by name if a row's edges lie with several workers                              */
-    /* Up to so many workers: if d->owns, each pushes to the value table nothing but the values of all its own vertices,
-     * so that the table needs no keys. It is so if each worker reads the values of all vertices at whole clocks, has
-     * all edges of those that it owns, and no filter wants keys. Parts have no numbers of their own then. */
-    int32_t     owns;
-    bool        keeps; /* where it would be so with several workers, the program has tables of its own instead: d->value
-                          is NULL, and it fills values_out itself */
+    /* Up to so many workers it may go by bits: d->by_bits. It does if each worker reads the values of all vertices, at
+     * whole clocks, has all edges of those that it owns, and no filter wants keys. Parts have no numbers of their own
+     * then. Several workers have tables of their own instead of d->value, which is NULL, and fill values_out. */
+    int32_t     bits;
     /* The first value of a vertex; NULL: what the combine begins with. */
     int64_t (*first)(const pli_direct *d, int64_t vertex);
 } pli_direct_opts;

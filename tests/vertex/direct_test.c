@@ -1,5 +1,5 @@
 /* Programs with a run of their own give what a plain loop over a small graph gives: triangles, clustering, cores,
- * colors, labels, strong components; for each cut and number of workers. What needs whole rows or whole clocks is
+ * colors, labels, strong components, distances; for each cut and number of workers. What needs whole rows or whole clocks is
  * refused. */
 #include <math.h>
 #include <setjmp.h>
@@ -137,6 +137,14 @@ static void plain_strong(const graph *g, int64_t *value) {
             if (reaches[u][v] && reaches[v][u]) value[v] = u;
 }
 
+static void plain_bfs(const graph *g, int64_t *value) {
+    for (int v = 0; v < g->n; v++) value[v] = v == 0 ? 0 : INT64_MAX;
+    for (int64_t level = 0; level < g->n; level++)
+        for (int u = 0; u < g->n; u++)
+            for (int v = 0; value[u] == level && v < g->n; v++)
+                if (g->edge[u][v] && value[v] == INT64_MAX) value[v] = level + 1;
+}
+
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
 typedef struct doing {
@@ -162,6 +170,7 @@ static plait_status run(const setting *s, const char *name, const plait_edges *e
     options_of(s, &comm, &job);
     *d = (doing){ .named = pli_vertex_find(name, err), .choice = { edges, -1, 0, 0, 0, NULL } };
     assert_non_null(d->named);
+    if (d->named->sourced) d->choice.source = 0;
     plait_status status = pli_cut_create(edges, d->named->near, s->cut, s->workers, &d->cut, err);
     if (status == PLAIT_OK) status = plait_run(&comm, &job, body, d, err);
     plait_vertex_cut_destroy(&d->cut);
@@ -177,6 +186,7 @@ static const struct plain {
     { "triangles", plain_triangles, false, false }, { "clustering", plain_clustering, false, false },
     { "kcore", plain_kcore, false, true },          { "coloring", plain_coloring, true, true },
     { "labels", plain_labels, true, true },         { "strong", plain_strong, false, true },
+    { "bfs", plain_bfs, false, false },
 };
 
 static bool has_metis(void) {
