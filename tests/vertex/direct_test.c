@@ -1,6 +1,6 @@
 /* Programs with a run of their own give what a plain loop over a small graph gives: triangles, clustering, cores,
- * colors, labels, strong components, distances; for each cut and number of workers. What needs whole rows or whole clocks is
- * refused. */
+ * colors, labels, strong components, distances; for each cut and number of workers. What needs whole rows or whole
+ * clocks is refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
