@@ -43,6 +43,16 @@ void pli_agreed_run_close(pli_agreed_run **run_ptr) {
 
 const uint8_t *pli_agreed_run_next(const pli_agreed_run *run) { return run->sums.next; }
 
+void pli_agreed_run_tell(pli_agreed_run *run, const uint8_t *dead) {
+    pli_member_event died = { .kind = PLI_MEMBER_DIED };
+    uint64_t         now_ns;
+    pli_out          out;
+    pli_port_enter(run->port, &now_ns, &out);
+    for (died.rank = 0; died.rank < run->sums.agreed.ranks; died.rank++)
+        if (dead[died.rank]) pli_agreed_sums_ops.on_member(&run->sums, now_ns, &died, &out);
+    pli_port_leave(run->port, &out);
+}
+
 /* --- the wait ----------------------------------------------------------------------------------------------------- */
 
 /* What the worker's thread waits for: that the machine has something new to say. */

@@ -23,6 +23,10 @@ void         pli_agreed_run_close(pli_agreed_run **run);
  *  rank's own thread. */
 plait_status pli_agreed_run_step(pli_agreed_run *run, int64_t n, const pli_agreed_part *parts, plait_error *err);
 
+/** Whoever is 1 in dead [workers] has died: news that another machine of this rank has heard, and this one perhaps not
+ *  yet. No step ends with their part any more, unless another worker has ended it so. Before a step. */
+void pli_agreed_run_tell(pli_agreed_run *run, const uint8_t *dead);
+
 /** [workers] 1: after PLAIT_STAND_IN the caller takes over its share of what this dead worker had, or has done so. */
 const uint8_t *pli_agreed_run_next(const pli_agreed_run *run);
 

@@ -120,7 +120,8 @@ static plait_status begin_own_clock(plait_job *job, bool at_once) {
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     for (int64_t i = 0; i < job->tables; i++)
-        if (job->table[i]->ops->ends != NULL) PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
+        if (job->table[i]->ops->ends != NULL && !pli_table_has_ended(job->table[i]))
+            PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
     if (job->agreed != NULL) return clock_agreed(job, err);
     plait_status status = clock_servers(job, err);
     if (status == PLAIT_STAND_IN) forget_flushes(job); /* what is added now is another worker's part */

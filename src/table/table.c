@@ -200,6 +200,7 @@ static plait_status inc(plait_table *table, const pli_rows *rows, const void *de
     charge(table, rows);
     show(table, PLI_SHOWN_PUSH);
     if (!table->ops->any_thread) table->updated = plait_job_clock_now(table->job) + 1;
+    if (pli_table_has_ended(table)) return PLAIT_OK;
     return table->ops->inc(table, rows, delta, examples, err);
 }
 

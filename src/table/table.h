@@ -83,7 +83,7 @@ typedef struct pli_topology_ops {
     plait_table *(*coded)(plait_table *table);
     /** With sums that go on without the dead (topology/agreed_clock.h), instead of clock and its halves: the mirror
      *  whose sum this clock ends with, or NULL; it is the same until the clock has ended. NULL: such sums are not of
-     *  this topology. */
+     *  this topology, and its clock is ended otherwise. */
     struct pli_mirror *(*held)(plait_table *table);
     /** With them: the clock has ended, but is not counted yet. NULL: nothing to do. */
     void (*ended)(plait_table *table);
@@ -165,6 +165,8 @@ struct plait_job {
     int64_t         flushed; /* how many tables get no more incs in this clock */
     struct pli_agreed_run *agreed; /* sums that go on without the dead (topology/agreed_clock.h); NULL: none */
     bool            agreed_carries; /* all workers have them, and they carry the job's collectives, too */
+    bool            sums_made; /* beside tables on servers: the clock's sums are made, and are applied when servers
+                                * have the clock, too */
     pli_bucket     *bucket; /* the buckets of sums, in the order in which they go: topology/buckets.c */
     int32_t         captures; /* how many have begun and not ended: state.c                */
 };
@@ -199,6 +201,17 @@ plait_status pli_table_take_zeros(plait_table *table, int64_t n, const int64_t *
 /** Does a clock need a part of every worker? Then none may leave or stop by itself. */
 static inline bool pli_table_needs_all(const plait_table *table) {
     return (table->has & PLAIT_LEAVING) == 0 || table->job->layout.aggregates;
+}
+
+/** The table's mirror whose sum this clock ends with, as its topology says; NULL: none. */
+static inline struct pli_mirror *pli_table_held(plait_table *table) {
+    return table->ops->held != NULL ? table->ops->held(table) : NULL;
+}
+
+/** Is the table summed, and has the worker its clock's sum already, though tables on servers still lack the clock? Then
+ *  what is added in a dead one's stead counts for nothing here (topology/agreed_clock.h). */
+static inline bool pli_table_has_ended(const plait_table *table) {
+    return table->job->sums_made && !table->spec.topology.kind->on_servers;
 }
 
 /** The state of a table under pli_served_ops, and under pli_mirror_ops; only for the files of these ops. */
@@ -325,7 +338,9 @@ plait_status pli_job_join(plait_job *job, int64_t from, plait_error *err);
 bool         pli_job_is_away(const plait_job *job, int32_t worker);
 int32_t      pli_job_away(const plait_job *job);
 bool         pli_job_roster_changed(const plait_job *job);
-/** Sends what was added since in a dead worker's stead, and waits again. */
+/** Sends what was added since in a dead worker's stead. */
+plait_status pli_job_give_stead(plait_job *job, plait_error *err);
+/** The same, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);
 /** The job's collectives, by the first server or, where tables are summed, by the steps of their sums: the gather of
  *  comm/carried.h. */

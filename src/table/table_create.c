@@ -51,8 +51,6 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .table = opts->name,
                                         .fill = pli_fill_of(opts),
                                         .grows = opts->rows == 0,
-                                        .beside_sums = job->agreed != NULL,
-                                        .beside_servers = job->client.n_used > 0,
                                         .one_process = plait_comm_one_process(job->comm),
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
                                         .rule = opts->rule.name,

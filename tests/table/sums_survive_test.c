@@ -1,4 +1,4 @@
-/* Jobs whose tables are mirrors (allreduce), with replicas: any one worker dies at some moment, with it or later
+/* Jobs whose tables are mirrors (allreduce), or of which some are and others lie on servers, with replicas: any one worker dies at some moment, with it or later
  * perhaps a second one, and the others end with what a run in which nobody died ends with. The interleavings of the
  * bare machine are in src/comm/agreed_test.c; here are sums, tables, ports, waits, threads, processes.
  *
@@ -20,6 +20,9 @@
  * With `delay` the job is under bounded-delay: a read may lack the last clocks of others, but has nothing twice. With
  * `period` it is under local-sgd, where a dead worker's part of the round that is under way may be lost. What an heir
  * adds to `model` depends on its own part of what is under way, so the bits at the end need only be the same on all.
+ *
+ * With `served` some of the tables lie on servers, and the others are summed, in one job. Then there is one more on
+ * servers, `loose` (ssp:1), to which each worker adds 1 in each of its own clocks, and no heir does.
  *
  * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
  * when, and messages may be lost, doubled and delayed. As `test_table_sums_survive processes SEED` it is one rank of
@@ -63,6 +66,7 @@ typedef struct plan {
     bool        grouped;
     const char *filter;  /* NULL: none */
     bool        by_hosts;      /* sums inside each host first */
+    int         served;        /* a bit for each table that lies on servers; 0: none, and there is no `loose` */
     int64_t     delay, period; /* of bounded-delay, local-sgd; 0: bsp */
     bool        keeps;   /* it keeps something back */
     bool        by_counts; /* an item adds 1 a clock to counts, and there is no model to compare with */
@@ -375,6 +379,44 @@ static plait_status make_group(plait_job *job, int t, plait_group **group_out) {
     return p.grouped ? plait_group_create(plait_job_comm(job), names[t], n, members, group_out) : PLAIT_OK;
 }
 
+/* Where a table lies in a job that has tables of both kinds. On servers a late table would have no stand-ins. */
+static void place(plait_table_opts *o, int table) {
+    if (p.served == 0) return;
+    o->topology = (p.served >> table & 1) != 0 ? "ps" : "allreduce";
+    if ((p.served >> table & 1) != 0 && p.delay > 0) o->consistency = "bsp";
+}
+
+static plait_status make_loose(plait_job *job, plait_table **table_out) {
+    plait_table_opts o;
+    plait_table_opts_init(&o);
+    o.name = "loose";
+    o.type = PLAIT_F64;
+    o.rows = p.workers;
+    o.topology = "ps";
+    o.consistency = "ssp:1";
+    return p.served != 0 ? plait_table_create(job, &o, table_out) : PLAIT_OK;
+}
+
+static plait_status add_loose(plait_table *table, int32_t me, int64_t clock) {
+    const uint64_t key = (uint64_t)me;
+    const double   one = 1;
+    double         seen = 0;
+    if (table == NULL || clock >= p.clocks) return PLAIT_OK;
+    PLI_TRY(plait_table_get(table, 1, &key, &seen));
+    return plait_table_inc(table, 1, &key, &one, 0);
+}
+
+/* Each worker's own clocks, each once; a dead one's as far as it has come. */
+static plait_status check_loose(plait_table *table, int32_t me) {
+    double   seen[WORKERS_MAX];
+    if (table == NULL) return PLAIT_OK;
+    PLI_TRY(plait_table_get_range(table, 0, p.workers, seen));
+    for (int32_t v = 0; v < p.workers; v++)
+        if (seen[v] > (double)p.clocks || (!dies(v) && seen[v] < (double)p.clocks))
+            return wrong("rank %d: of worker %d's clocks %.0f are there", me, v, seen[v]);
+    return PLAIT_OK;
+}
+
 static plait_status make_tables(plait_job *job, plait_table **table) {
     const int32_t    me = plait_comm_rank(plait_job_comm(job));
     plait_group     *group[2] = { NULL };
@@ -388,6 +430,7 @@ static plait_status make_tables(plait_job *job, plait_table **table) {
     o.cols = p.workers;
     o.group = group[0];
     o.filter = p.filter;
+    place(&o, 0);
     if (p.keeps) {
         o.rule.name = "sgd";
         o.rule.learning_rate = 1;
@@ -399,6 +442,8 @@ static plait_status make_tables(plait_job *job, plait_table **table) {
     o.rows = ROWS;
     o.keyed = 0;
     o.exact = p.delay == 0 && p.period == 0; /* a promise of whole clocks */
+    o.topology = o.consistency = NULL;
+    place(&o, 1);
     o.rule.name = "adam";
     o.rule.learning_rate = 0.05;
     if (has(1, me)) PLI_TRY(plait_table_create(job, &o, &table[1]));
@@ -410,8 +455,10 @@ static plait_status make_tables(plait_job *job, plait_table **table) {
     o.cols = p.workers;
     o.group = group[0];
     o.combine = "last";
+    place(&o, 2);
     o.filter = p.filter != NULL ? "key-cache,zstd" : NULL;
-    return p.period == 0 && !p.by_hosts && has(0, me) ? plait_table_create(job, &o, &table[2]) : PLAIT_OK;
+    if (p.period == 0 && !p.by_hosts && has(0, me)) PLI_TRY(plait_table_create(job, &o, &table[2]));
+    return make_loose(job, &table[3]);
 }
 
 static void note_clock(uint64_t took_ns) {
@@ -435,6 +482,7 @@ static plait_status work(plait_job *job, plait_table **table) {
             PLI_TRY(check_counts(table[0], me, clock, again));
             PLI_TRY(add_to_all(table, me, clock, again));
             PLI_TRY(add_latest(table[2], me, clock, again));
+            if (!again) PLI_TRY(add_loose(table[3], me, clock));
             strike(me, clock, 1);
             if (again) atomic_fetch_add(&run->stood, 1);
             again = true;
@@ -446,6 +494,7 @@ static plait_status work(plait_job *job, plait_table **table) {
     }
     PLI_TRY(plait_job_barrier(job));
     PLI_TRY(check_end(table, me));
+    PLI_TRY(check_loose(table[3], me));
     atomic_fetch_add(&run->ended, 1);
     return PLAIT_OK;
 }
@@ -454,7 +503,7 @@ static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
 
 static plait_status body(plait_comm *comm, void *unused) {
     plait_job     *job = NULL;
-    plait_table   *table[3] = { NULL };
+    plait_table   *table[4] = { NULL };
     plait_job_opts o;
     char           consistency[32];
     const bool     sim = strcmp(p.transport, "sim") == 0;
@@ -463,7 +512,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     if (sim) listening = true; /* actors take turns; on threads it is set before */
     if (listening) pli_comm_set_events(comm, witness_sink(&heard));
     plait_job_opts_init(&o);
-    o.topology = "allreduce";
+    o.topology = p.served != 0 ? "hybrid" : "allreduce";
     snprintf(consistency, sizeof consistency, "bsp");
     if (p.delay > 0) snprintf(consistency, sizeof consistency, "bounded-delay:%d", (int)p.delay);
     if (p.period > 0) snprintf(consistency, sizeof consistency, "local-sgd:%d", (int)p.period);
@@ -501,9 +550,9 @@ static plait_status live(const char *cluster, plait_error *err) {
 }
 
 static void tell(const char *text) {
-    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, filter %s, delay %d, period %d%s, "
+    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, served %x, filter %s, delay %d, period %d%s, "
                   "rank %d dies at %lld.%d of rank %d, then %d: %s\n%s",
-                  (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.grouped ? " in groups" : "",
+                  (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.grouped ? " in groups" : "", (unsigned)p.served,
                   p.filter != NULL ? p.filter : "none", (int)p.delay, (int)p.period,
                   p.by_hosts ? ", by hosts" : "", p.victim, (long long)p.at,
                   p.where, p.killer, p.second, text, p.cluster);
@@ -538,7 +587,11 @@ static void draw(pli_random *r) {
     draw_filter(r);
     draw_policy(r);
     p.by_hosts = p.filter == NULL && !p.grouped && pli_random_below(r, 3) == 0;
+    if (!p.keeps && !p.by_hosts && pli_random_below(r, 2) == 0) p.served = 1 + (int)pli_random_below(r, 6);
 }
+
+/* Both replicas of a shard may be lost with two ranks, until it has two again. */
+static bool may_lose_two(void) { return p.workers >= 3 && !p.grouped && p.served == 0; }
 
 static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
     const char *seed = getenv("PLAIT_SEED"), *schedules = getenv("PLAIT_SCHEDULES");
@@ -556,7 +609,7 @@ static void draw_deaths(pli_random *r) {
     while (p.killer == p.victim);
     p.at = (int64_t)pli_random_below(r, CLOCKS);
     p.where = (int)pli_random_below(r, 3);
-    if (p.workers < 3 || p.grouped || p.at > CLOCKS - 5 || pli_random_below(r, 2) == 0) return;
+    if (!may_lose_two() || p.at > CLOCKS - 5 || pli_random_below(r, 2) == 0) return;
     p.gap = (int64_t)pli_random_below(r, 3);
     do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
     while (p.second == p.victim || p.second == p.killer);
@@ -602,41 +655,6 @@ static void test_any_one_may_die(void **unused) {
     if (runs >= RUNS) assert_true(atomic_load(&run->stood) > 0);
 }
 
-/* Tables that are summed and tables on servers do not go together: a clock could end for some of them alone. */
-static plait_status mix(plait_comm *comm, void *topologies) {
-    const char *const *topology = topologies;
-    plait_job         *job = NULL;
-    plait_table       *table;
-    plait_job_opts     o;
-    plait_table_opts   t;
-    plait_job_opts_init(&o);
-    plait_table_opts_init(&t);
-    o.topology = topology[0];
-    o.replicas = 2;
-    PLI_TRY(plait_job_create(comm, &o, &job));
-    t.rows = ROWS;
-    t.name = "first";
-    PLI_TRY(plait_table_create(job, &t, &table));
-    t.name = "second";
-    t.topology = topology[1];
-    const plait_status status = plait_table_create(job, &t, &table);
-    const bool         said = strstr(plait_comm_error(comm)->text, "nearest is one topology for all tables") != NULL;
-    PLI_TRY(plait_job_destroy(&job));
-    return status == PLAIT_EREFUSED && said ? PLAIT_OK : PLAIT_EMISMATCH;
-}
-
-static void test_sums_beside_servers_are_refused_by_name(void **unused) {
-    (void)unused;
-    const char *topologies[] = { "allreduce", "ps", "allreduce" };
-    for (int i = 0; i < 2; i++) {
-        plait_comm_opts opts;
-        plait_error     err = { 0 };
-        plait_comm_opts_init(&opts);
-        opts.workers = 2;
-        if (plait_comm_run(&opts, mix, &topologies[i], &err) < 0) fail_msg("%s first: %s", topologies[i], err.text);
-    }
-}
-
 /* --- sim ---------------------------------------------------------------------------------------------------------- */
 
 static void say_cluster(pli_random *r, bool faults) {
@@ -654,7 +672,7 @@ static void say_cluster(pli_random *r, bool faults) {
     double when = 2 + 30 * pli_random_f64(r);
     at += (size_t)snprintf(p.cluster + at, sizeof p.cluster - at, "  - kill: {ranks: %d, at: %.4f ms}\n", p.victim,
                            when);
-    if (p.workers < 3 || p.grouped || pli_random_below(r, 2) == 0) return;
+    if (!may_lose_two() || pli_random_below(r, 2) == 0) return;
     do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
     while (p.second == p.victim);
     when += pli_random_below(r, 2) == 0 ? 3 * pli_random_f64(r) : 20 + 20 * pli_random_f64(r);
@@ -734,7 +752,7 @@ static plait_status process_body(plait_comm *comm, void *user) {
     p.workers = plait_comm_workers(comm);
     p.victim = (int32_t)pli_random_below(&r, (uint64_t)p.workers);
     life_ns = (long)pli_random_below(&r, LIFE_US) * 1000;
-    if (p.seed % 3 == 2 && !p.grouped)
+    if (p.seed % 3 == 2 && may_lose_two())
         p.second = (p.victim + 1 + (int32_t)pli_random_below(&r, (uint64_t)p.workers - 1)) % p.workers;
     if (plait_comm_rank(comm) == p.second) life_ns = (LIFE_US / 4 + (long)pli_random_below(&r, LIFE_US)) * 1000;
     if (dies(plait_comm_rank(comm)) && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
@@ -751,6 +769,7 @@ static int run_process(const char *seed) {
     p.grouped = p.seed % 4 == 1;
     p.delay = p.seed % 5 == 3 ? 2 : 0;
     p.period = p.seed % 5 == 4 ? 3 : 0;
+    if (p.seed / 4 % 2 == 1) p.served = 1 + (int)(p.seed % 6);
     if (p.seed / 2 % 2 == 1) p.filter = p.shape == 0 ? "zstd" : "key-cache,key-delta,zstd";
     plait_comm_opts_init(&opts);
     opts.transport = "mpi";
@@ -764,8 +783,7 @@ int main(int argc, char **argv) {
     run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (run == MAP_FAILED) return 1;
     if (argc >= 3 && strcmp(argv[1], "processes") == 0) return run_process(argv[2]);
-    const struct CMUnitTest threads[] = { cmocka_unit_test(test_any_one_may_die),
-                                          cmocka_unit_test(test_sums_beside_servers_are_refused_by_name) };
+    const struct CMUnitTest threads[] = { cmocka_unit_test(test_any_one_may_die) };
     const struct CMUnitTest sim[] = { cmocka_unit_test(test_any_one_may_die_in_simulated_time) };
     return argc > 1 && strcmp(argv[1], "sim") == 0 ? cmocka_run_group_tests(sim, NULL, NULL)
                                                    : cmocka_run_group_tests(threads, NULL, NULL);

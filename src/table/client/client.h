@@ -164,6 +164,8 @@ void    pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_
 /** Is the end of the clock safe with all servers? Has a worker died for whom this one does not stand in? Any thread. */
 bool    pli_client_is_safe(const pli_client *client);
 bool    pli_client_must_stand_in(const pli_client *client);
+/** Do tables apply at clocks, so that somebody must stand in for a worker that died in one? */
+bool    pli_client_has_clocks(const pli_client *client);
 /** Marks in whom [workers] those who have died and for whom this worker has not stood in; leaves the other marks. */
 void pli_client_mark_missing(const pli_client *client, int64_t *whom);
 /** Has the client heard of the death of all that are marked? */

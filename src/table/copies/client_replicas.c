@@ -171,8 +171,7 @@ void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
                                                                "other replica was whole", out);
 }
 
-/* Do tables apply at clocks, so that somebody must stand in for a worker that died in one? */
-static bool has_clocks(const pli_client *client) {
+bool pli_client_has_clocks(const pli_client *client) {
     for (int64_t i = 0; i < client->tables; i++)
         if (client->table[i]->at_clock) return true;
     return false;
@@ -195,7 +194,7 @@ static pli_msg *view_of(const pli_client *client, const uint8_t *whom, const uin
 /* Tells again for whom the worker has stood in, in clocks that have ended: a log tells of it only by its next SUM. */
 static void view_again(pli_client *client, uint64_t now_ns, int32_t server, pli_out *out) {
     plait_error why = { 0 };
-    if (!client->link[server].used || !has_clocks(client)) return;
+    if (!client->link[server].used || !pli_client_has_clocks(client)) return;
     if (memchr(client->replaced, 1, (size_t)client->layout.workers) == NULL) return;
     pli_msg *msg = view_of(client, client->replaced, client->away, client->clock - 1);
     if (pli_client_send(client, now_ns, server, PLI_VIEW, msg, NULL, out, &why) < 0)
@@ -258,7 +257,7 @@ bool pli_client_is_safe(const pli_client *client) {
 }
 
 bool pli_client_must_stand_in(const pli_client *client) {
-    return has_clocks(client) && atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;
+    return pli_client_has_clocks(client) && atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;
 }
 
 void pli_client_mark_missing(const pli_client *client, int64_t *whom) {
@@ -297,7 +296,7 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
 }
 
 void pli_client_end_clock(pli_client *client) {
-    const bool alone = !has_clocks(client);
+    const bool alone = !pli_client_has_clocks(client);
     pli_raise_clock(client->sink, client->rank, client->clock);
     pli_client_keep_events(client);
     client->ending = false;

@@ -91,14 +91,19 @@ plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_e
     return PLAIT_OK;
 }
 
-plait_status pli_job_stand_in(plait_job *job, plait_error *err) {
+plait_status pli_job_give_stead(plait_job *job, plait_error *err) {
     uint64_t now_ns;
     pli_out  out;
     PLI_TRY(pli_client_build_push(&job->client, NULL, PLI_PUSH, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     plait_status status = pli_client_send_view(&job->client, now_ns, &out, err);
     pli_port_leave(job->client_port, &out);
-    return status < 0 ? status : pli_job_wait_until_safe(job, err);
+    return status;
+}
+
+plait_status pli_job_stand_in(plait_job *job, plait_error *err) {
+    PLI_TRY(pli_job_give_stead(job, err));
+    return pli_job_wait_until_safe(job, err);
 }
 
 int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item) {

@@ -205,7 +205,6 @@ static plait_status check_mixed(const pli_topology_kind *kind, const pli_pair *p
     const bool dense = pair->fill == PLI_FILL_DENSE;
     pli_pair   of = *pair;
     of.apart = false;
-    of.mixed = true;
     of.topology = kind->dense->name;
     if (pair->fill == PLI_FILL_ANY && pli_pair_check(&of, NULL) >= 0) return PLAIT_OK;
     if (!dense) of.topology = kind->sparse->name;

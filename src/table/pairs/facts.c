@@ -122,8 +122,7 @@ static uint64_t table_of(const pli_facts *f) {
            bit(p->rule != NULL && averages, PLI_OF(AVERAGED)) | bit(rule != NULL && rule->derives, PLI_OF(DERIVES)) |
            bit(p->fill == PLI_FILL_SPARSE, PLI_OF(BY_KEY)) | bit(p->grows, PLI_OF(GROWS)) |
            bit(f->kind->one_process, PLI_OF(SHARED)) | bit(f->kind->on_servers, PLI_OF(SERVED)) |
-           bit(f->kind->averages, PLI_OF(NEIGHBOURS)) | bit(is_mirrored(f), PLI_OF(MIRRORS)) |
-           bit(p->mixed || p->beside_servers, PLI_OF(MIXED)) | bit(p->beside_sums, PLI_OF(BESIDE_SUMS));
+           bit(f->kind->averages, PLI_OF(NEIGHBOURS)) | bit(is_mirrored(f), PLI_OF(MIRRORS));
 }
 
 pli_facts pli_facts_of_job(const pli_pair *pair) {

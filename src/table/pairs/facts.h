@@ -58,8 +58,6 @@ enum pli_of {
     PLI_OF_SERVED,     /* the topology has rows lie on servers, or in that memory        */
     PLI_OF_NEIGHBOURS, /* the topology averages with neighbours                          */
     PLI_OF_MIRRORS,    /* each worker has the whole table, and clocks end with sums over all workers */
-    PLI_OF_MIXED,      /* other tables of the topology, or of the job, lie on servers    */
-    PLI_OF_BESIDE_SUMS, /* other tables of the job are mirrors whose sums go on without the dead */
     PLI_OF_GROUP       /* its workers are a group's members                              */
 };
 #define PLI_OF(name) (UINT64_C(1) << PLI_OF_##name)

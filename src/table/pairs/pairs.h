@@ -71,9 +71,6 @@ typedef struct pli_pair {
     bool             apart;       /* other tables have other pairs: a refusal of this one begins with its name */
     const pli_scope *scope;       /* where policies are found besides plait's own, and the backup workers; NULL:
                                      nothing */
-    bool             mixed;       /* other tables of the topology travel in another way */
-    bool             beside_sums, beside_servers; /* the job has tables whose sums go on without the dead; tables on
-                                                     servers */
     bool             one_process; /* all ranks are threads of one process */
     bool             by_default;  /* nobody has named the topology: for texts */
     pli_fill         fill;        /* ANY: does it train for some table? */

@@ -20,7 +20,7 @@ void pli_agreed_clock_close(plait_job *job) { pli_agreed_run_close(&job->agreed)
 
 /* NULL: the table has no part in this clock's sums. */
 static pli_mirror *mirror_at(const plait_job *job, int64_t table) {
-    return job->table[table]->ops->held(job->table[table]);
+    return pli_table_held(job->table[table]);
 }
 
 /* Takes the worker's part of a table's sum, and says how it is to be made: by one more of the parts, unless it is made
@@ -57,15 +57,20 @@ static plait_status put_back(const plait_job *job, plait_error *err) {
     return status;
 }
 
-/* The clock's sum is there. Applies those that the next clock could not start without. */
+/* Applies the sums that the next clock could not start without. */
 static plait_status apply(const plait_job *job, pli_mirror *mirror, plait_error *err) {
-    PLI_TRY(pli_mirror_made(mirror, err));
     while (mirror->first != NULL && !pli_mirror_may_start(mirror, job->clock + 1, mirror->first->clock)) {
         const bool    dense = mirror->first->form == PLI_SUM_DENSE;
         const int64_t n = mirror->first->n;
         PLI_TRY(pli_mirror_apply(mirror, err));
         pli_comm_work(job->comm, PLI_WORK_VALUES, (uint64_t)(dense ? n : mirror->keys * mirror->spec->cols));
     }
+    return PLAIT_OK;
+}
+
+static plait_status made_all(const plait_job *job, plait_error *err) {
+    for (int64_t t = 0; t < job->tables; t++)
+        if (mirror_at(job, t) != NULL) PLI_TRY(pli_mirror_made(mirror_at(job, t), err));
     return PLAIT_OK;
 }
 
@@ -78,6 +83,7 @@ static plait_status apply_all(const plait_job *job, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* Makes the sums, and applies none. */
 static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_error *err) {
     pli_agreed_coded coded = { 0 };
     int64_t          n = 0;
@@ -90,7 +96,7 @@ static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_erro
     }
     if (status == PLAIT_STAND_IN && put_back(job, err) < 0) status = err->code;
     if (status == PLAIT_OK) status = pli_agreed_coded_end(&coded);
-    if (status == PLAIT_OK) status = apply_all(job, err);
+    if (status == PLAIT_OK) status = made_all(job, err);
     pli_agreed_coded_close(&coded);
     return status;
 }
@@ -98,15 +104,14 @@ static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_erro
 /* --- who has what of the dead ------------------------------------------------------------------------------------- */
 
 /* The client answers for the worker who holds what (pli_client_holder), and whether it is in the middle of a clock. */
-static void enter_clock(plait_job *job) {
-    pli_client *client = &job->client;
-    if (client->ending) memcpy(client->replaced, client->next, (size_t)job->layout.workers);
-}
 
 /* Has a collective since the last clock left out a worker for which this one does not stand in yet? All workers know
  * the same of it, as they have ended the same steps. */
 static bool has_lost_one(const plait_job *job) {
-    return memcmp(job->client.replaced, pli_agreed_run_next(job->agreed), (size_t)job->layout.workers) != 0;
+    const uint8_t *next = pli_agreed_run_next(job->agreed);
+    for (int32_t w = 0; w < job->layout.workers; w++)
+        if (next[w] && !job->client.next[w]) return true;
+    return false;
 }
 
 static plait_status set_aside(const plait_job *job) {
@@ -115,40 +120,92 @@ static plait_status set_aside(const plait_job *job) {
     return PLAIT_STAND_IN;
 }
 
+static plait_status try_sums(plait_job *job, plait_error *err) {
+    pli_agreed_part *parts = pli_calloc((size_t)job->tables + PLI_AGREED_CODED_PARTS, sizeof *parts);
+    if (parts == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a clock");
+    const plait_status status = has_lost_one(job) ? set_aside(job) : make_sums(job, parts, err);
+    pli_free(parts);
+    return status;
+}
+
+/* The client hears of deaths from other threads. */
 static void begin_standing_in(plait_job *job) {
-    pli_client *client = &job->client;
-    int32_t     highest = 0;
+    pli_client    *client = &job->client;
+    const uint8_t *next = pli_agreed_run_next(job->agreed);
+    int32_t        highest = 0;
+    uint64_t       now_ns;
+    pli_out        out;
+    pli_port_enter(job->client_port, &now_ns, &out);
     client->ending = true;
-    memcpy(client->next, pli_agreed_run_next(job->agreed), (size_t)job->layout.workers);
+    for (int32_t w = 0; w < job->layout.workers; w++) client->next[w] = client->replaced[w] || next[w];
     for (int32_t w = 0; w < job->layout.workers; w++)
         if (client->next[w] && !client->replaced[w]) highest = w;
     for (int64_t t = 0; t < job->tables; t++)
         if (mirror_at(job, t) != NULL) pli_mirror_stand_in(mirror_at(job, t), highest);
     pli_raise(client->sink, client->rank, false, PLI_EVENT_STAND);
+    pli_port_leave(job->client_port, &out);
 }
 
 static void end_clock(plait_job *job) {
     pli_client *client = &job->client;
+    uint64_t    now_ns;
+    pli_out     out;
+    pli_port_enter(job->client_port, &now_ns, &out);
     pli_raise_clock(client->sink, client->rank, client->clock);
     pli_client_keep_events(client);
     client->ending = false;
     client->clock++;
+    pli_port_leave(job->client_port, &out);
+}
+
+static plait_status end_sums(plait_job *job, plait_error *err) {
+    pli_client *client = &job->client;
+    if (client->ending) memcpy(client->replaced, client->next, (size_t)job->layout.workers);
+    plait_status status = try_sums(job, err);
+    if (status == PLAIT_OK) status = apply_all(job, err);
+    if (status < 0) return status;
+    if (status == PLAIT_STAND_IN) begin_standing_in(job);
+    else end_clock(job);
+    return status;
+}
+
+/* --- beside tables on servers ------------------------------------------------------------------------------------- */
+
+/* The worker's part of the clock goes to the servers; or what it has added since in a dead one's stead, which servers
+ * must not take for its own. */
+static plait_status give_servers(plait_job *job, plait_error *err) {
+    pli_client *client = &job->client;
+    const size_t workers = (size_t)job->layout.workers;
+    if (!client->ending) return pli_job_push(job, NULL, PLI_CLOCK, err);
+    if (memcmp(client->replaced, client->next, workers) == 0) return PLAIT_OK;
+    if (pli_client_has_clocks(client)) return pli_job_give_stead(job, err);
+    memcpy(client->replaced, client->next, workers);
+    return PLAIT_OK;
+}
+
+static plait_status meet(plait_job *job, plait_error *err) {
+    pli_agreed_run_tell(job->agreed, job->client.next);
+    const plait_status status = try_sums(job, err);
+    if (status < 0) return status;
+    PLI_TRY(give_servers(job, err));
+    job->sums_made = status == PLAIT_OK;
+    if (status == PLAIT_STAND_IN) begin_standing_in(job);
+    return status;
+}
+
+static plait_status end_both(plait_job *job, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    if (job->sums_made) status = give_servers(job, err);
+    else status = meet(job, err);
+    if (status != PLAIT_OK) return status;
+    status = pli_job_wait_until_safe(job, err);
+    if (status != PLAIT_OK) return status;
+    job->sums_made = false;
+    return apply_all(job, err);
 }
 
 plait_status pli_agreed_clock_end(plait_job *job, plait_error *err) {
-    uint64_t         now_ns;
-    pli_out          out;
-    pli_agreed_part *parts = pli_calloc((size_t)job->tables + PLI_AGREED_CODED_PARTS, sizeof *parts);
-    if (parts == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a clock");
-    enter_clock(job);
-    const plait_status status = has_lost_one(job) ? set_aside(job) : make_sums(job, parts, err);
-    pli_free(parts);
-    if (status < 0) return status;
-    pli_port_enter(job->client_port, &now_ns, &out); /* the client hears of deaths from other threads */
-    if (status == PLAIT_STAND_IN) begin_standing_in(job);
-    else end_clock(job);
-    pli_port_leave(job->client_port, &out);
-    return status;
+    return job->client.n_used > 0 ? end_both(job, err) : end_sums(job, err);
 }
 
 /* --- the job's own collectives ------------------------------------------------------------------------------------ */

@@ -14,6 +14,20 @@
  * absent from then on; the heirs take its items over in the clock that ends next. So they need no server, and go on as
  * long as one worker lives.
  *
+ * Where other tables lie on servers (hybrid), a clock ends in two parts. The first is the step; the sums are not applied
+ * yet. A worker's push goes to the servers when it has ended its part of the step: when the step has ended, or as it is
+ * dropped. The second part is that of any clock on servers (copies/replicas.h). When that has ended, the sums are
+ * applied. So gets show the clock's values as long as anybody may stand in, and:
+ *
+ *     a worker dies before the step has ended     no server has its push: others stand in for both kinds of tables
+ *     behind it, and a server lacks its push      others stand in for the tables on servers. The dead one's part is in
+ *                                                 the sums: what is added to summed tables now counts for nothing
+ *     behind that                                 its clock counts
+ *
+ * Servers may stand in a clock later than sums, and one worker later than another; each item is added once to each
+ * table all the same, since whoever has stood in for a dead one holds its items from then on, and no step ends with the
+ * part of a dead one for whom a worker has stood in (pli_agreed_run_tell).
+ *
  * Where a clock may start without the sums before it (bounded-delay:T), a sum is made in its clock all the same, so
  * that what the clock's end has acknowledged outlives every death; only its application waits. Where only some clocks
  * end with sums (local-sgd:H), the others are steps too, without any: so all deal with a death in the same clock. */

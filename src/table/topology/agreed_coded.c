@@ -8,7 +8,7 @@
 
 plait_status pli_agreed_coded_cut(plait_job *job, plait_error *err) {
     for (int64_t t = 0; t < job->tables; t++) {
-        const pli_mirror *mirror = job->table[t]->ops->held(job->table[t]);
+        const pli_mirror *mirror = pli_table_held(job->table[t]);
         pli_coded        *coded = mirror != NULL ? mirror->coded : NULL;
         if (coded != NULL) PLI_TRY(pli_coded_recut(coded, pli_agreed_run_next(job->agreed), err));
     }

@@ -343,7 +343,8 @@ static plait_table *local_coded(plait_table *table) {
 }
 
 static pli_mirror *local_held(plait_table *table) {
-    return ends_round(table) ? pli_mirror_of(&local_of(table)->common) : NULL;
+    plait_table *common = &local_of(table)->common;
+    return ends_round(table) ? pli_table_held(common) : NULL;
 }
 
 static void local_ended(plait_table *table) {
