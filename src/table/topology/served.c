@@ -304,9 +304,11 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
 }
 
 /* Does the worker stand in for a dead one, where nobody does? What the dead one had pushed in the clock to a table that
- * applies at once may be there. */
+ * applies at once may be there. And beside sums a worker may be told to stand in for one that it has replaced already. */
 static bool is_in_vain(const plait_job *job, const pli_client_table *served) {
-    return job->client.ending && !served->at_clock;
+    const pli_client *client = &job->client;
+    return client->ending &&
+           (!served->at_clock || memcmp(client->replaced, client->next, (size_t)client->layout.workers) == 0);
 }
 
 /* If pushes are applied at clocks, sending early gains nothing. */
