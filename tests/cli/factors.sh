@@ -240,7 +240,5 @@ exits 2 'nearest is --optimizer sgd' none $mf --data train --optimizer adam
 exits 2 'als.*nearest' none $mf --data train --optimizer als --topology ps --consistency ssp:2
 # shellcheck disable=SC2086
 exits 2 'nearest' none $mf --data train --topology gossip:ring --workers 3
-# shellcheck disable=SC2086
-exits 2 'nearest is one topology for all tables, ps or allreduce' none $mf --data train --workers 4 --topology hybrid --replicas 2
 exits 2 'written for factorisations' none train --model logistic --data part --optimizer als
 finish

@@ -116,6 +116,5 @@ in_time freezes
 # shellcheck disable=SC2086
 {
     exits 2 "a schedule with two replicas.*nearest is bsp|nearest is bsp" refused train $stepped --workers 2 --topology ps --replicas 2 --consistency ssp:1
-    exits 2 "nearest is one topology for all tables, ps or allreduce" refused train $dense --workers 2 --topology hybrid --replicas 2
 }
 finish

@@ -9,6 +9,9 @@
  * A PAIR is topology, consistency, filters ("none"), "plain" or "exact", "dense" or "sparse", replicas. The pairs are
  * those that pli_pair_check, which refuses runs, lets pass: a pair that begins to survive is drawn from then on.
  *
+ * With whole clocks a job of topology hybrid has a second table, of the other kind: one is summed, one lies on servers.
+ * Both get the same.
+ *
  * In each clock a worker adds 1 to some rows, drawn by its number and the clock's, in a column, and when the clock
  * has ended it writes the clock's number into its ledger by one write. With whole clocks column v is that of v's items,
  * which somebody computes once in each clock, so at the end each row of it is known. Elsewhere items may be computed
@@ -175,13 +178,17 @@ static void die_soon(const life *l) {
     if (pthread_create(&thread, NULL, die, &of) == 0) pthread_detach(thread);
 }
 
-static plait_status tell(plait_table *table, const life *l, int32_t me) {
+static bool has_both_kinds(const life *l) { return l->whole && strcmp(l->of.topology, "hybrid") == 0; }
+
+/* table NULL: there is none. */
+static plait_status tell(plait_table *table, const char *what, const life *l, int32_t me) {
     static float values[ROWS * COLUMNS];
     uint64_t     rows[ROWS];
+    if (table == NULL) return PLAIT_OK;
     for (uint64_t row = 0; row < ROWS; row++) rows[row] = row;
     PLI_TRY(plait_table_get(table, ROWS, rows, values));
     for (int i = 0; is_lossy(&l->of) && i < ROWS * COLUMNS; i++) values[i] = -values[i];
-    const int     file = open_file(l->folder, "values", me, O_CREAT | O_TRUNC | O_WRONLY);
+    const int     file = open_file(l->folder, what, me, O_CREAT | O_TRUNC | O_WRONLY);
     const ssize_t wrote = file < 0 ? -1 : write(file, values, sizeof values);
     return wrote == (ssize_t)sizeof values && close(file) == 0 ? PLAIT_OK : PLAIT_EIO;
 }
@@ -190,7 +197,7 @@ static plait_status work(plait_job *job, void *user) {
     const life      *l = user;
     const int32_t    me = plait_comm_rank(plait_job_comm(job));
     const int        ledger = open_file(l->folder, "ledger", me, O_CREAT | O_APPEND | O_WRONLY);
-    plait_table     *table;
+    plait_table     *table, *other = NULL;
     plait_table_opts o;
     plait_table_opts_init(&o);
     o.name = "t";
@@ -201,6 +208,9 @@ static plait_status work(plait_job *job, void *user) {
     o.rule.learning_rate = 1;
     write_pid(l->folder, me);
     PLI_TRY(plait_table_create(job, &o, &table));
+    o.name = "other";
+    o.rows = l->of.sparse ? ROWS : 0;
+    if (has_both_kinds(l)) PLI_TRY(plait_table_create(job, &o, &other));
     PLI_TRY(plait_job_barrier(job));
     for (int64_t clock = 0; clock < CLOCKS; clock++) {
         plait_status status;
@@ -211,13 +221,15 @@ static plait_status work(plait_job *job, void *user) {
             const uint64_t row = (uint64_t)clock % ROWS;
             PLI_TRY(plait_table_get(table, 1, &row, value));
             PLI_TRY(add(l, table, me, clock, again));
+            if (other != NULL) PLI_TRY(add(l, other, me, clock, again));
             again = true;
         } while ((status = plait_job_clock(job)) == PLAIT_STAND_IN);
         if (status < 0) return status;
         if (write(ledger, &clock, sizeof clock) != sizeof clock) return PLAIT_EIO;
     }
     PLI_TRY(plait_job_barrier(job));
-    PLI_TRY(tell(table, l, me));
+    PLI_TRY(tell(table, "values", l, me));
+    PLI_TRY(tell(other, "other", l, me));
     PLI_TRY(plait_job_barrier(job));
     close(ledger);
     return PLAIT_OK;
@@ -253,8 +265,8 @@ static int64_t clocks_of(const char *folder, int32_t worker) {
     return n;
 }
 
-static bool read_values(const char *folder, int32_t worker, float values[ROWS * COLUMNS]) {
-    const int     file = open_file(folder, "values", worker, O_RDONLY);
+static bool read_values(const char *folder, const char *what, int32_t worker, float values[ROWS * COLUMNS]) {
+    const int     file = open_file(folder, what, worker, O_RDONLY);
     const ssize_t size = file < 0 ? 0 : read(file, values, ROWS * COLUMNS * sizeof *values);
     if (file >= 0) close(file);
     return size == (ssize_t)(ROWS * COLUMNS * sizeof *values);
@@ -314,29 +326,35 @@ static int judge_sum(const life *l, const float *values) {
     return 1;
 }
 
-static int judge(const life *l) {
+/* What the table holds in the end, and how many workers say so; -1: something is wrong. */
+static int32_t judge_table(const life *l, const char *what) {
     static float  values[ROWS * COLUMNS], others[ROWS * COLUMNS];
     const int32_t workers = workers_of(&l->of), deaths = 1 + (l->other >= 0);
     int32_t       ended = 0;
     for (int32_t v = 0; v < workers; v++)
-        if (read_values(l->folder, v, ended == 0 ? values : others) && ended++ > 0 && l->whole &&
+        if (read_values(l->folder, what, v, ended == 0 ? values : others) && ended++ > 0 && l->whole &&
             memcmp(values, others, sizeof values) != 0) {
-            printf("worker %d has other values than the first that lives\n", v);
-            return 1;
+            printf("worker %d has other %s than the first that lives\n", v, what);
+            return -1;
         }
     if (ended < workers - deaths) {
         printf("only %d of %d workers came to the end\n", ended, workers);
-        return 1;
+        return -1;
     }
     for (int32_t v = 0; v < workers; v++) {
         const int64_t acknowledged = clocks_of(l->folder, v);
         if (acknowledged < 0) {
             printf("worker %d's clocks do not follow each other\n", v);
-            return 1;
+            return -1;
         }
-        if (!keeps_back(&l->of) && judge_column(l, v, acknowledged, values) != 0) return 1;
+        if (!keeps_back(&l->of) && judge_column(l, v, acknowledged, values) != 0) return -1;
     }
-    if (keeps_back(&l->of) && judge_sum(l, values) != 0) return 1;
+    return keeps_back(&l->of) && judge_sum(l, values) != 0 ? -1 : ended;
+}
+
+static int judge(const life *l) {
+    const int32_t workers = workers_of(&l->of), ended = judge_table(l, "values");
+    if (ended < 0 || (has_both_kinds(l) && judge_table(l, "other") < 0)) return 1;
     printf("%s\n", ended == workers ? "it came too late" : ended == workers - 1 ? "one died" : "two died");
     return 0;
 }
