@@ -110,14 +110,18 @@ static void close_collective(pli_agreed_sums *s) {
 /* Another message with the same bytes, which nobody changes. */
 static pli_msg *lend(const pli_msg *msg) { return pli_msg_of_slab(msg->body, msg->offset, msg->head.body_bytes); }
 
+/* Along a graph: [n_living] from which places something comes. */
+static uint8_t *heard_at(const pli_agreed_sums *s, int64_t i) { return (uint8_t *)(s->piece[i] + 2 * s->n_living); }
+
 static bool make_pieces(pli_agreed_sums *s, int64_t i) {
     const pli_agreed_part *part = &s->parts[i];
     const int32_t          me = place_of(s, s->agreed.me);
-    s->piece[i] = pli_calloc((size_t)s->n_living * 2, sizeof **s->piece);
+    s->piece[i] = pli_calloc((size_t)s->n_living * 3, sizeof **s->piece); /* bytes in the last third: heard_at */
     if (s->piece[i] == NULL) return false;
     if (!is_exchange(part)) return (s->piece[i][me] = lend(part->list)) != NULL;
     for (int32_t p = 0; p < s->n_living; p++) {
-        if (p == me) continue;
+        if (part->hears != NULL) heard_at(s, i)[p] = part->hears[s->living[p]];
+        if (p == me || part->gives[s->living[p]] == NULL) continue;
         s->piece[i][s->n_living + p] = lend(part->gives[s->living[p]]);
         if (s->piece[i][s->n_living + p] == NULL) return false;
     }
@@ -128,7 +132,8 @@ static pli_coll call_of(const pli_agreed_sums *s, int64_t i) {
     const pli_agreed_part *part = &s->parts[i];
     if (has_pieces(part))
         return (pli_coll){ .kind = is_exchange(part) ? PLI_EXCHANGE : PLI_PIECES, .type = PLAIT_U8,
-                           .root = PLI_COLL_OF_TABLES, .piece = s->piece[i], .begun = true };
+                           .root = PLI_COLL_OF_TABLES, .piece = s->piece[i], .begun = true,
+                           .hears = part->hears != NULL ? heard_at(s, i) : NULL };
     pli_coll call = { .kind = PLI_ALLREDUCE, .type = part->type, .op = part->op, .root = PLI_COLL_OF_TABLES,
                       .n = part->n, .buf = part->values, .begun = true, .spares_bytes = part->spares_bytes };
     pli_coll_choose(&call, s->form, s->n_living, &s->hosts);

@@ -33,6 +33,8 @@ typedef struct pli_agreed_part {
     pli_msg     *list;   /* this worker's list; lent, and nobody writes to it any more */
     pli_msg    **gives;  /* [workers] what this worker has for each other; lent likewise. There is one for each that
                           * the caller does not stand in for, save for itself                                        */
+    const uint8_t *hears; /* with it, along a graph: [workers] 1: that one has something for this worker. Of gives those
+                           * for others are NULL. NULL: all have something for each other                            */
     pli_msg    **piece;  /* [workers] the lists of all, or what the others had for this worker, once the step has ended;
                           * the caller frees them. Of a worker that the step left out: an empty message, as of the
                           * worker itself in an exchange                                                             */

@@ -11,7 +11,8 @@
  *   scatter    reduce-scatter: an allreduce of which each worker gets a slice; by the forms that have one
  *   allgather  ceil(log2 W) rounds                      Bruck, Ho, Kipnis, Upfal, Weathersby 1997
  *   pieces     an allgather of pieces whose lengths only their owners know: each is a message of its own
- *   exchange   each worker has a piece for each other, of a length that only it knows: each is a message of its own
+ *   exchange   each worker has a piece for each other, of a length that only it knows: each is a message of its own.
+ *              Along a graph only for its neighbours
  *
  * Several calls may be under way at a worker. They are numbered in the order in which they were begun, which is the
  * same on all workers, and each goes on as its own messages come.
@@ -55,6 +56,8 @@ typedef struct pli_coll {
     void         *buf;    /* reductions, broadcast: [n]; allgather: all pieces, own one in place  */
     pli_msg     **piece;  /* pieces: [workers], the own one given, the others' received; exchange: [2 workers], those
                            * received and, behind them, those given to each; else NULL                 */
+    const uint8_t *hears; /* exchange along a graph: [workers] 1: this one has a piece for the worker. It sends one to
+                           * those to whom it gives one. NULL: all have one for each other */
     const size_t *starts; /* allgather of unequal pieces: [workers + 1] bytes; else NULL         */
     bool          begun;  /* it is waited for later; it only meets calls that are begun, too */
     bool          spares_bytes; /* reductions: a form that sends less suits better than one of fewer rounds */

@@ -129,13 +129,15 @@ static bool pieces_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *s
     return true;
 }
 
-/* In step i each worker sends to the worker i + 1 further on. */
-static bool exchange_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
+/* In step i each worker sends to the worker i + 1 further on, if that is a neighbour. */
+static bool exchange_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     if (i >= (int64_t)workers - 1) return false;
     s->to = wrapped(me + i + 1, workers);
     s->from = wrapped(me - i - 1, workers);
     s->send_at = (size_t)workers + (size_t)s->to;
     s->recv_at = (size_t)s->from;
+    if (c->hears != NULL && c->piece[s->send_at] == NULL) s->to = -1;
+    if (c->hears != NULL && !c->hears[s->from]) s->from = -1;
     return true;
 }
 
@@ -148,7 +150,7 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
     case PLI_BROADCAST: return broadcast_step(call, me, workers, i, s);
     case PLI_ALLGATHER: return allgather_step(call, me, workers, i, s);
     case PLI_PIECES: return pieces_step(me, workers, i, s);
-    case PLI_EXCHANGE: return exchange_step(me, workers, i, s);
+    case PLI_EXCHANGE: return exchange_step(call, me, workers, i, s);
     case PLI_ALLREDUCE:
         if (i >= call->form->steps(call, workers)) return false;
         call->form->step(call, me, workers, i, s);

@@ -46,6 +46,7 @@ typedef struct pli_rows {
 struct pli_function_call; /* table/server/functions.h */
 struct pli_rest;          /* table/state/rest.h */
 struct pli_own_ops;       /* table/state/own.h */
+struct pli_agreed_part;   /* comm/agreed_sums.h */
 
 /* What a topology does for a table. All calls return with *err filled where they fail. */
 typedef struct pli_topology_ops {
@@ -85,6 +86,11 @@ typedef struct pli_topology_ops {
      *  whose sum this clock ends with, or NULL; it is the same until the clock has ended. NULL: such sums are not of
      *  this topology, and its clock is ended otherwise. */
     struct pli_mirror *(*held)(plait_table *table);
+    /** With them, of a table without such a mirror: give writes what the table has to give to the step that ends the
+     *  clock to part, and counts it in *n; lent until `gave`, which hears what became of the step: PLAIT_OK, all have
+     *  it; PLAIT_STAND_IN, nobody. It hears of a failure, too. NULL: nothing. */
+    plait_status (*give)(plait_table *table, struct pli_agreed_part *part, int64_t *n, plait_error *err);
+    plait_status (*gave)(plait_table *table, plait_status status, plait_error *err);
     /** With them: the clock has ended, but is not counted yet. NULL: nothing to do. */
     void (*ended)(plait_table *table);
     /** At a barrier or the end of the job: applies what is under way. NULL: nothing is. */

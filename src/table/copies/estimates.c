@@ -82,7 +82,7 @@ static plait_status measure(const pli_estimates *e, pli_chain *put, pli_chain *t
 static double share_of(const pli_estimates *e, double let) {
     const pli_estimates_place *p = &e->place;
     int32_t                    peer[PLI_NEIGHBOURS_MAX], n = 1;
-    if (!e->shared) n = pli_neighbours_ever_to(p->graph, p->workers, p->rank, peer);
+    if (!e->shared) n = pli_among_ever_to(p->graph, &p->among, p->rank, peer);
     if (p->rounds) return let > 0.99 ? 1 : let * 2 / (n > 4 ? n : 4);
     const double f = (pow(1 - (let < 1 - 1e-12 ? let : 1 - 1e-12), -0.5 / (n > 0 ? n : 1)) - 1) / 4;
     return f < 1 ? 2 * f / (1 + f) : 1;
@@ -117,10 +117,10 @@ static plait_status open_estimate(const pli_estimates *e, int32_t peer, bool put
 static plait_status open_all(pli_estimates *e, plait_error *err) {
     const pli_estimates_place *p = &e->place;
     int32_t                    peer[PLI_NEIGHBOURS_MAX], n;
-    n = pli_neighbours_ever_to(p->graph, p->workers, p->rank, peer);
+    n = pli_among_ever_to(p->graph, &p->among, p->rank, peer);
     if (e->shared && n > 1) n = 1;
     for (int32_t i = 0; i < n; i++) PLI_TRY(open_estimate(e, peer[i], true, &e->to[e->n_to++], err));
-    n = pli_neighbours_ever_from(p->graph, p->workers, p->rank, peer);
+    n = pli_among_ever_from(p->graph, &p->among, p->rank, peer);
     for (int32_t i = 0; i < n; i++) PLI_TRY(open_estimate(e, peer[i], false, &e->from[e->n_from++], err));
     if (e->exact) return PLAIT_OK;
     e->difference = pli_aligned(bytes_of(e));
@@ -133,6 +133,7 @@ plait_status pli_estimates_open(const pli_spec *spec, const pli_estimates_place 
     if (e == NULL) return no_memory(spec, err);
     e->spec = *spec;
     e->place = *place;
+    if (place->among.n == 0) e->place.among.n = place->workers;
     e->n = spec->rows * spec->cols;
     e->shared = place->rounds && place->graph != PLI_EXP;
     e->share = 1;

@@ -42,6 +42,7 @@ typedef struct pli_estimates_place {
     pli_filter_scope scope; /* borrowed */
     uint64_t         seed;
     int32_t          rank, workers;
+    pli_among        among;  /* who averages, of the workers; n 0: all of them. Borrowed until it is opened */
     pli_graph        graph;
     bool             rounds;
 } pli_estimates_place;

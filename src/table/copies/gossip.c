@@ -120,13 +120,23 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
     pli_links_wakeup(&gossip->links, now_ns, out);
 }
 
+/* The worker has died: nothing of it is awaited. */
+static void await_no_more(pli_gossip *gossip, int32_t worker, pli_out *out) {
+    for (pli_gossip_table *table = gossip->tables; table != NULL; table = table->next) {
+        table->marked[worker] = INT64_MAX;
+        look(table);
+    }
+    pli_out_ring(out);
+}
+
 /* A worker that has left in good order has sent all that others need. */
 static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
     (void)now_ns;
     pli_gossip *gossip = state;
     if (event->kind == PLI_MEMBER_JOINED || event->rank >= gossip->workers) return;
     pli_links_forget(&gossip->links, event->rank);
-    if (event->kind == PLI_MEMBER_DIED)
+    if (event->kind == PLI_MEMBER_DIED && gossip->survives) await_no_more(gossip, event->rank, out);
+    else if (event->kind == PLI_MEMBER_DIED)
         pli_out_lost(out, event->rank, "rank %d is lost, and others average with its mirror: %s", event->rank,
                      event->why.text);
 }

@@ -63,6 +63,7 @@ typedef struct pli_gossip_table {
 
 typedef struct pli_gossip {
     int32_t           me, workers;
+    bool              survives; /* others go on when a worker has died */
     pli_links         links;
     pli_gossip_table *tables;
 } pli_gossip;

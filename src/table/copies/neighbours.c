@@ -2,6 +2,7 @@
 #include "table/copies/neighbours.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Inserts a worker in order, unless it is there already or is the worker itself. */
 static int32_t insert(int32_t *list, int32_t n, int32_t worker, int64_t other) {
@@ -78,4 +79,39 @@ int32_t pli_neighbours_ever_to(pli_graph graph, int32_t workers, int32_t worker,
 
 int32_t pli_neighbours_ever_from(pli_graph graph, int32_t workers, int32_t worker, int32_t *from) {
     return ever(graph, workers, worker, -1, from);
+}
+
+/* --- among those who live ----------------------------------------------------------------------------------------- */
+
+static int32_t place_of(const pli_among *among, int32_t worker) {
+    int32_t place = 0;
+    while (among->worker != NULL && among->worker[place] != worker) place++;
+    return among->worker != NULL ? place : worker;
+}
+
+/* Makes workers of places. */
+static int32_t named(const pli_among *among, int32_t n, int32_t *list) {
+    for (int32_t i = 0; among->worker != NULL && i < n; i++) list[i] = among->worker[list[i]];
+    return n;
+}
+
+int32_t pli_among_to(pli_graph graph, const pli_among *among, int32_t worker, int64_t round, int32_t *to) {
+    return named(among, in_round(graph, among->n, place_of(among, worker), round, 1, to), to);
+}
+
+int32_t pli_among_from(pli_graph graph, const pli_among *among, int32_t worker, int64_t round, int32_t *from) {
+    return named(among, in_round(graph, among->n, place_of(among, worker), round, -1, from), from);
+}
+
+int32_t pli_among_next(pli_graph graph, const pli_among *among, int32_t worker, int64_t round) {
+    int32_t next = pli_neighbours_next(graph, among->n, place_of(among, worker), round);
+    return next < 0 || among->worker == NULL ? next : among->worker[next];
+}
+
+int32_t pli_among_ever_to(pli_graph graph, const pli_among *among, int32_t worker, int32_t *to) {
+    return named(among, ever(graph, among->n, place_of(among, worker), 1, to), to);
+}
+
+int32_t pli_among_ever_from(pli_graph graph, const pli_among *among, int32_t worker, int32_t *from) {
+    return named(among, ever(graph, among->n, place_of(among, worker), -1, from), from);
 }

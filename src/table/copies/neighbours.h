@@ -22,6 +22,21 @@ typedef enum pli_graph { PLI_RING, PLI_TORUS, PLI_EXP, PLI_GRAPHS } pli_graph;
 
 enum { PLI_NEIGHBOURS_MAX = 32 };
 
+/* Who averages: worker [n], in increasing order; NULL: 0 .. n - 1. The graph is one over their places in that order. So
+ * when a worker dies, the others are closer together, each graph of them is connected, and its matrix is doubly
+ * stochastic: the two beside a dead one in a ring are neighbours then. */
+typedef struct pli_among {
+    int32_t        n;
+    const int32_t *worker;
+} pli_among;
+
+/** As pli_neighbours_to, _from, _next, _ever_to and _ever_from, among these. `worker` is one of them. */
+int32_t pli_among_to(pli_graph graph, const pli_among *among, int32_t worker, int64_t round, int32_t *to);
+int32_t pli_among_from(pli_graph graph, const pli_among *among, int32_t worker, int64_t round, int32_t *from);
+int32_t pli_among_next(pli_graph graph, const pli_among *among, int32_t worker, int64_t round);
+int32_t pli_among_ever_to(pli_graph graph, const pli_among *among, int32_t worker, int32_t *to);
+int32_t pli_among_ever_from(pli_graph graph, const pli_among *among, int32_t worker, int32_t *from);
+
 /** The workers to whom `worker` sends in a round, in increasing order; returns how many. It averages with each of
  *  them. */
 int32_t pli_neighbours_to(pli_graph graph, int32_t workers, int32_t worker, int64_t round, int32_t *to);

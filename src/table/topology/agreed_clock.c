@@ -50,6 +50,22 @@ static plait_status take_all(const plait_job *job, pli_agreed_part *parts, int64
     return PLAIT_OK;
 }
 
+/* The same of tables without mirrors that are summed. */
+static plait_status give_all(const plait_job *job, pli_agreed_part *parts, int64_t *n, plait_error *err) {
+    for (int64_t t = 0; t < job->tables; t++)
+        if (job->table[t]->ops->give != NULL)
+            PLI_TRY(job->table[t]->ops->give(job->table[t], &parts[*n], n, err));
+    return PLAIT_OK;
+}
+
+static plait_status gave_all(const plait_job *job, plait_status status, plait_error *err) {
+    plait_status ended = status;
+    for (int64_t t = 0; t < job->tables; t++)
+        if (job->table[t]->ops->gave != NULL && job->table[t]->ops->gave(job->table[t], status, err) < 0)
+            ended = err->code;
+    return ended;
+}
+
 static plait_status put_back(const plait_job *job, plait_error *err) {
     plait_status status = PLAIT_OK;
     for (int64_t t = 0; t < job->tables; t++)
@@ -89,6 +105,7 @@ static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_erro
     int64_t          n = 0;
     plait_status     status = pli_agreed_coded_cut(job, err);
     if (status >= 0) status = take_all(job, parts, &n, err);
+    if (status >= 0) status = give_all(job, parts, &n, err);
     if (status >= 0) status = pli_agreed_coded_begin(&coded, job, err);
     if (status == PLAIT_OK) {
         n += pli_agreed_coded_parts(&coded, parts + n);
@@ -97,6 +114,7 @@ static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_erro
     if (status == PLAIT_STAND_IN && put_back(job, err) < 0) status = err->code;
     if (status == PLAIT_OK) status = pli_agreed_coded_end(&coded);
     if (status == PLAIT_OK) status = made_all(job, err);
+    status = gave_all(job, status, err);
     pli_agreed_coded_close(&coded);
     return status;
 }

@@ -9,6 +9,7 @@
  *                               neighbours, and mix them
  *     async                     one neighbour, another in each clock, gets the copy and a part of its weight; the
  *                               worker mixes what has come (gossip.h)
+ *     with replicas             a round is a step of all (gossip_agreed.c), and the others go on when a worker dies
  *     with filters              messages carry differences to what neighbours know of the copy (estimates.h)
  *     at a barrier              a sum over all workers makes the average of all copies. The worker reads the average
  *                               until its next clock; its own copy stays as it was
@@ -42,18 +43,30 @@ static plait_status open_machine(plait_job *job, plait_error *err) {
     int32_t rank = pli_job_me(job);
     if (!pli_gossip_init(&job->gossip, rank, job->layout.workers, job->layout.resend_after_ns))
         return pli_fail(err, PLAIT_ENOMEM, "no memory to average with %d workers", job->layout.workers);
+    job->gossip.survives = job->layout.replicas > 1;
     return pli_port_open_in(job->comm, job->group, PLI_PORT_GOSSIP, &pli_gossip_ops, &job->gossip, &job->gossip_port,
                             err);
 }
 
-static plait_status open_filters(plait_table *table, plait_error *err) {
+plait_status pli_averaged_filters(plait_table *table, plait_error *err) {
     struct pli_averaged      *a = table->state;
     const plait_job          *job = table->job;
     const pli_estimates_place place = { .scope = pli_layout_filters(&job->layout), .seed = job->layout.seed,
-                                        .rank = pli_job_me(job), .workers = job->layout.workers, .graph = a->graph,
-                                        .rounds = pli_policy_at_clock(&a->policy) };
-    if (table->spec.filter[0] == '\0' || job->layout.workers == 1) return PLAIT_OK;
+                                        .rank = pli_job_me(job), .workers = job->layout.workers, .among = a->among,
+                                        .graph = a->graph, .rounds = pli_policy_at_clock(&a->policy) };
+    pli_estimates_close(&a->estimates);
+    if (table->spec.filter[0] == '\0' || a->among.n == 1) return PLAIT_OK;
     return pli_estimates_open(&table->spec, &place, a->shard.store.slab->memory, &a->estimates, err);
+}
+
+static plait_status open_living(plait_table *table, plait_error *err) {
+    struct pli_averaged *a = table->state;
+    const int32_t        workers = table->job->layout.workers;
+    a->living = pli_array((size_t)workers, sizeof *a->living);
+    if (a->living == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", table->spec.name);
+    for (int32_t w = 0; w < workers; w++) a->living[w] = w;
+    a->among = (pli_among){ .n = workers, .worker = a->living };
+    return PLAIT_OK;
 }
 
 static plait_status open_copy(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
@@ -71,7 +84,9 @@ static plait_status open_copy(plait_table *table, const void *initial, const voi
     pli_pending_init(&a->pending, spec, 0);
     PLI_TRY(pli_policy_make(spec->consistency, &scope, &a->policy, err));
     PLI_TRY(pli_shard_open(&a->shard, spec, 0, false, initial, penalty, err));
-    PLI_TRY(open_filters(table, err));
+    PLI_TRY(open_living(table, err));
+    PLI_TRY(pli_averaged_filters(table, err));
+    if (job->layout.replicas > 1) PLI_TRY(pli_averaged_agree(table, err));
     PLI_TRY(open_machine(job, err));
     pli_port_enter(job->gossip_port, &now_ns, &out);
     a->peers = pli_gossip_add(&job->gossip, spec->id, spec->type, a->n, pli_policy_at_clock(&a->policy));
@@ -86,7 +101,9 @@ static plait_status gossip_open(plait_table *table, const void *initial, const v
     snprintf(what, sizeof what, "table %s", table->spec.name);
     plait_status status = open_copy(table, initial, penalty, err);
     pli_raise_table(pli_job_events(job), pli_job_me(job), &table->spec, PLI_WAY_AVERAGED);
-    return pli_job_agree(job, what, 0, status, err);
+    status = pli_job_agree(job, what, 0, status, err);
+    job->agreed_carries = status >= 0 && job->agreed != NULL; /* from here on the same on all workers */
+    return status;
 }
 
 static void gossip_close(plait_table *table) {
@@ -98,7 +115,9 @@ static void gossip_close(plait_table *table) {
     if (a->peers == NULL) pli_estimates_close(&a->estimates); /* else they are the machine's */
     if (a->shard.store.chunk != NULL) pli_shard_close(&a->shard);
     pli_policy_destroy(&a->policy);
+    pli_averaged_forget(a);
     pli_free(a->average);
+    pli_free(a->living);
     pli_free(a);
 }
 
@@ -111,7 +130,7 @@ static const void *average_of(const plait_table *table) {
 
 /* An inc moves the average by what it adds, so it moves the own copy by more. */
 static double scale_of_pending(const plait_table *table) {
-    return table->spec.ruled ? 0 : (double)table->job->layout.workers / pli_averaged_of(table)->weight;
+    return table->spec.ruled ? 0 : (double)pli_averaged_of(table)->among.n / pli_averaged_of(table)->weight;
 }
 
 /* The part of what is pending that is laid over what is read: over the average, or over the own copy. */
@@ -210,7 +229,7 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to average mirrors", table->spec.name);
 }
 
-static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t peer, int64_t sent, int64_t clock) {
+void pli_averaged_raise(const plait_table *table, pli_event_kind kind, int32_t peer, int64_t sent, int64_t clock) {
     pli_event_raise(pli_job_events(table->job),
                     &(pli_event){ .kind = kind, .rank = pli_job_me(table->job), .peer = peer,
                                   .table = table->spec.id, .clock = clock, .seq = (uint64_t)sent });
@@ -219,7 +238,7 @@ static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t pe
 static plait_status apply_own(plait_table *table, int64_t clock, const pli_push_part *part, plait_error *err) {
     struct pli_averaged *a = table->state;
     const pli_spec      *spec = &table->spec;
-    if (spec->ruled) return pli_shard_apply_own(&a->shard, clock, table->job->layout.workers, part, err);
+    if (spec->ruled) return pli_shard_apply_own(&a->shard, clock, a->among.n, part, err);
     int64_t values = (spec->keyed ? part->n : spec->rows) * spec->cols;
     pli_values_scale(spec->type, values, scale_of_pending(table), a->pending.sum);
     return pli_shard_apply_push(&a->shard, 0, clock, 1, part, err);
@@ -241,22 +260,15 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
     return PLAIT_OK;
 }
 
-/* Who has spoken to this worker in a round, in the order of workers, and what it knows of their copies. */
-typedef struct heard {
-    int32_t     n;
-    pli_msg    *msg[PLI_NEIGHBOURS_MAX];
-    const void *values[PLI_NEIGHBOURS_MAX];
-} heard;
-
 /* Mixes the copies of one block with equal weights: the own one, and those that were heard. */
-static void mix_block(const plait_table *table, const heard *h, int64_t at, int64_t count, void *into) {
+static void mix_block(const plait_table *table, const pli_heard *h, int64_t at, int64_t count, void *into) {
     const struct pli_averaged *a = table->state;
     plait_type                 type = table->spec.type;
     int64_t                    bytes = at * table->spec.width;
     double                     weight = 1 / (double)(h->n + 1);
     int32_t                    me = pli_job_me(table->job), i = 0;
     memset(pli_at(into, bytes), 0, (size_t)(count * table->spec.width));
-    for (; i < h->n && h->msg[i]->head.src < me; i++)
+    for (; i < h->n && h->from[i] < me; i++)
         pli_values_add_scaled(type, count, weight, pli_at_const(h->values[i], bytes), pli_at(into, bytes));
     pli_values_add_scaled(type, count, weight, pli_at_const(a->shard.store.slab->memory, bytes), pli_at(into, bytes));
     for (; i < h->n; i++)
@@ -264,13 +276,13 @@ static void mix_block(const plait_table *table, const heard *h, int64_t at, int6
 }
 
 /* The same out of estimates: what was heard pulls, what the others know of this copy pulls back. */
-static void mix_estimates(const plait_table *table, const heard *h, int64_t at, int64_t count, void *into) {
+static void mix_estimates(const plait_table *table, const pli_heard *h, int64_t at, int64_t count, void *into) {
     const struct pli_averaged *a = table->state;
     plait_type                 type = table->spec.type;
     int64_t                    bytes = at * table->spec.width;
     double                     step = a->estimates->share / (double)(h->n + 1);
     int32_t                    to[PLI_NEIGHBOURS_MAX];
-    int32_t n = pli_neighbours_to(a->graph, table->job->layout.workers, pli_job_me(table->job), a->rounds, to);
+    int32_t n = pli_among_to(a->graph, &a->among, pli_job_me(table->job), a->rounds, to);
     memcpy(pli_at(into, bytes), pli_at_const(a->shard.store.slab->memory, bytes), (size_t)(count * table->spec.width));
     for (int32_t i = 0; i < h->n; i++)
         pli_values_add_scaled(type, count, step, pli_at_const(h->values[i], bytes), pli_at(into, bytes));
@@ -294,8 +306,8 @@ static plait_status filtered_copy(plait_table *table, int64_t clock, int32_t to,
 }
 
 /* A message for each of to [n]: the copy itself; through filters, one for all where all hear the same. */
-static plait_status make_copies(plait_table *table, int64_t clock, int32_t n, const int32_t *to, pli_msg **copy,
-                                plait_error *err) {
+plait_status pli_averaged_copies(plait_table *table, int64_t clock, int32_t n, const int32_t *to, pli_msg **copy,
+                                 plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_status         status = PLAIT_OK;
     for (int32_t i = 0; status >= 0 && i < n; i++) {
@@ -311,16 +323,15 @@ static plait_status make_copies(plait_table *table, int64_t clock, int32_t n, co
 static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
-    int32_t              to[PLI_NEIGHBOURS_MAX], from[PLI_NEIGHBOURS_MAX], workers = job->layout.workers,
-                                                              me = pli_job_me(job);
-    int32_t  n_to = pli_neighbours_to(a->graph, workers, me, a->rounds, to);
-    int32_t  n_from = pli_neighbours_from(a->graph, workers, me, a->rounds, from);
+    int32_t              to[PLI_NEIGHBOURS_MAX], from[PLI_NEIGHBOURS_MAX], me = pli_job_me(job);
+    int32_t  n_to = pli_among_to(a->graph, &a->among, me, a->rounds, to);
+    int32_t  n_from = pli_among_from(a->graph, &a->among, me, a->rounds, from);
     uint64_t now_ns;
     pli_out  out;
     plait_status status = PLAIT_OK;
     pli_msg *copy[PLI_NEIGHBOURS_MAX] = { NULL };
-    PLI_TRY(make_copies(table, clock, n_to, to, copy, err));
-    for (int32_t i = 0; i < n_to; i++) raise_copy(table, PLI_EVENT_GIVE, to[i], clock, clock);
+    PLI_TRY(pli_averaged_copies(table, clock, n_to, to, copy, err));
+    for (int32_t i = 0; i < n_to; i++) pli_averaged_raise(table, PLI_EVENT_GIVE, to[i], clock, clock);
     pli_port_enter(job->gossip_port, &now_ns, &out);
     for (int32_t i = 0; status >= 0 && i < n_to; i++) {
         status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to[i], copy[i], &out, err);
@@ -333,41 +344,50 @@ static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *
 }
 
 /* Takes what has come, and through the filters learns from it. */
-static plait_status hear(plait_table *table, int64_t clock, heard *h, plait_error *err) {
+static void hear(plait_table *table, int64_t clock, pli_heard *h) {
     struct pli_averaged *a = table->state;
-    plait_job           *job = table->job;
-    plait_status         status = PLAIT_OK;
     uint64_t             now_ns;
     pli_out              out;
     h->n = a->peers->n_from;
-    pli_port_enter(job->gossip_port, &now_ns, &out);
-    for (int32_t i = 0; i < h->n; i++) h->msg[i] = pli_gossip_take(a->peers, clock, a->peers->from[i]);
-    pli_port_leave(job->gossip_port, &out);
-    for (int32_t i = 0; status >= 0 && i < h->n; i++) {
+    pli_port_enter(table->job->gossip_port, &now_ns, &out);
+    for (int32_t i = 0; i < h->n; i++) {
+        h->from[i] = a->peers->from[i];
+        h->msg[i] = pli_gossip_take(a->peers, clock, h->from[i]);
+    }
+    pli_port_leave(table->job->gossip_port, &out);
+}
+
+/* Through the filters the worker learns from what has come. */
+static plait_status learn(const struct pli_averaged *a, int64_t clock, pli_heard *h, plait_error *err) {
+    for (int32_t i = 0; i < h->n; i++) {
         h->values[i] = pli_msg_body(h->msg[i]);
         if (a->estimates != NULL)
-            status = pli_estimates_take(a->estimates, h->msg[i]->head.src, clock, pli_msg_body(h->msg[i]),
-                                        (int64_t)h->msg[i]->head.body_bytes, &h->values[i], err);
+            PLI_TRY(pli_estimates_take(a->estimates, h->from[i], clock, pli_msg_body(h->msg[i]),
+                                       (int64_t)h->msg[i]->head.body_bytes, &h->values[i], err));
     }
+    return PLAIT_OK;
+}
+
+plait_status pli_averaged_mix(plait_table *table, int64_t clock, pli_heard *h, plait_error *err) {
+    struct pli_averaged *a = table->state;
+    const bool           estimated = a->estimates != NULL && !a->estimates->exact;
+    pli_slab            *mixed = pli_slab_new(a->shard.store.slab->bytes);
+    if (mixed == NULL) return no_memory(table, err);
+    plait_status status = learn(a, clock, h, err);
+    for (int64_t at = 0; status >= 0 && at < a->n; at += MIX)
+        (estimated ? mix_estimates : mix_block)(table, h, at, a->n - at < MIX ? a->n - at : MIX, mixed->memory);
+    if (status >= 0) pli_store_swap(&a->shard.store, mixed);
+    else pli_slab_unref(&mixed);
+    pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(a->n * (h->n + 1)));
+    for (int32_t i = 0; i < h->n; i++) pli_averaged_raise(table, PLI_EVENT_MIX, h->from[i], clock, clock);
     return status;
 }
 
 static plait_status mix_round(plait_table *table, int64_t clock, plait_error *err) {
-    struct pli_averaged *a = table->state;
-    const bool           estimated = a->estimates != NULL && !a->estimates->exact;
-    heard                h;
-    pli_slab            *mixed = pli_slab_new(a->shard.store.slab->bytes);
-    if (mixed == NULL) return no_memory(table, err);
-    plait_status status = hear(table, clock, &h, err);
-    for (int64_t at = 0; status >= 0 && at < a->n; at += MIX)
-        (estimated ? mix_estimates : mix_block)(table, &h, at, a->n - at < MIX ? a->n - at : MIX, mixed->memory);
-    if (status >= 0) pli_store_swap(&a->shard.store, mixed);
-    else pli_slab_unref(&mixed);
-    pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(a->n * (h.n + 1)));
-    for (int32_t i = 0; i < h.n; i++) {
-        raise_copy(table, PLI_EVENT_MIX, h.msg[i]->head.src, h.msg[i]->head.clock, clock);
-        pli_msg_free(&h.msg[i]);
-    }
+    pli_heard h;
+    hear(table, clock, &h);
+    const plait_status status = pli_averaged_mix(table, clock, &h, err);
+    for (int32_t i = 0; i < h.n; i++) pli_msg_free(&h.msg[i]);
     return status;
 }
 
@@ -386,7 +406,7 @@ static void mix_box(plait_table *table, int64_t clock) {
     bool                 came = a->peers->box_weight > 0;
     pli_gossip_mix(a->peers, &a->weight, a->shard.store.slab->memory);
     for (int64_t i = 0; came && i < a->peers->n_come; i++)
-        raise_copy(table, PLI_EVENT_MIX, a->peers->come[i].peer, a->peers->come[i].clock, clock);
+        pli_averaged_raise(table, PLI_EVENT_MIX, a->peers->come[i].peer, a->peers->come[i].clock, clock);
     if (came) pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(2 * a->n));
 }
 
@@ -432,7 +452,7 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
     plait_status         status = PLAIT_OK;
     uint64_t             now_ns;
     pli_out              out;
-    int32_t to = pli_neighbours_next(a->graph, job->layout.workers, pli_job_me(job), a->rounds++);
+    int32_t to = pli_among_next(a->graph, &a->among, pli_job_me(job), a->rounds++);
     pli_store_pay_all(&a->shard.store);
     if (!pli_store_own(&a->shard.store)) return no_memory(table, err);
     pli_port_enter(job->gossip_port, &now_ns, &out);
@@ -440,29 +460,31 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
     if (to >= 0 && a->weight >= LEAST_WEIGHT) {
         pli_msg *copy = NULL;
         status = weighted_copy(table, clock, to, &copy, err);
-        if (status >= 0) raise_copy(table, PLI_EVENT_GIVE, to, clock, clock);
+        if (status >= 0) pli_averaged_raise(table, PLI_EVENT_GIVE, to, clock, clock);
         if (status >= 0) status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to, copy, &out, err);
     }
     pli_port_leave(job->gossip_port, &out);
     return status;
 }
 
-/* Must the next clock wait for others to have ended this one? */
-static bool must_meet(const plait_table *table, int64_t clock) {
+bool pli_averaged_meets(const plait_table *table, int64_t clock) {
     const plait_job *job = table->job;
     return !pli_policy_may_start(&pli_averaged_of(table)->policy, job->layout.workers, pli_job_me(job),
                                  clock + 1, clock);
 }
 
-static plait_status gossip_clock(plait_table *table, plait_error *err) {
-    int64_t clock = table->job->clock;
+static plait_status gossip_ends(plait_table *table, plait_error *err) {
     pli_free(pli_averaged_of(table)->average);
     pli_averaged_of(table)->average = NULL;
     pli_averaged_of(table)->met = false;
     if (!pli_store_own(&pli_averaged_of(table)->shard.store)) return no_memory(table, err);
-    PLI_TRY(move_own(table, clock, err));
+    return move_own(table, table->job->clock, err);
+}
+
+static plait_status gossip_clock(plait_table *table, plait_error *err) {
+    const int64_t clock = table->job->clock;
     if (!pli_averaged_of(table)->peers->rounds) return pass_on(table, clock, err);
-    return must_meet(table, clock) ? round_of(table, clock, err) : PLAIT_OK;
+    return pli_averaged_meets(table, clock) ? round_of(table, clock, err) : PLAIT_OK;
 }
 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
@@ -471,13 +493,13 @@ static plait_status gossip_clock(plait_table *table, plait_error *err) {
 static plait_status gather_copies(plait_table *table, plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
-    int32_t  list[PLI_NEIGHBOURS_MAX], workers = job->layout.workers, me = pli_job_me(job);
+    int32_t  list[PLI_NEIGHBOURS_MAX], me = pli_job_me(job);
     uint64_t now_ns;
     pli_out  out;
     pli_port_enter(job->gossip_port, &now_ns, &out);
     plait_status status = pli_gossip_mark(&job->gossip, a->peers, now_ns, a->marks,
-                                          pli_neighbours_ever_to(a->graph, workers, me, list), list, &out, err);
-    int32_t n = pli_neighbours_ever_from(a->graph, workers, me, list);
+                                          pli_among_ever_to(a->graph, &a->among, me, list), list, &out, err);
+    int32_t n = pli_among_ever_from(a->graph, &a->among, me, list);
     pli_gossip_await(a->peers, true, a->marks++, n, list);
     pli_port_leave(job->gossip_port, &out);
     if (status >= 0) status = wait_for_neighbours(table, err);
@@ -488,16 +510,22 @@ static plait_status gather_copies(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
+static plait_status sum_mirrors(plait_table *table, plait_error *err) {
+    struct pli_averaged *a = table->state;
+    if (a->gone != NULL) return pli_averaged_sum(table, a->average, err);
+    pli_store_get_rows(&a->shard.store, 0, table->spec.rows, a->average);
+    pli_values_scale(table->spec.type, a->n, a->weight, a->average);
+    pli_updates_set(&table->spec, a->average, a->n, a->weight);
+    return pli_job_allreduce(table->job, a->average, a->n + 1, table->spec.type);
+}
+
 static plait_status gossip_settle(plait_table *table, plait_error *err) {
     struct pli_averaged *a = table->state;
     if (table->job->layout.workers == 1) return PLAIT_OK;
     if (!a->peers->rounds) PLI_TRY(gather_copies(table, err));
     if (a->average == NULL) a->average = pli_aligned((size_t)((a->n + 1) * table->spec.width));
     if (a->average == NULL) return no_memory(table, err);
-    pli_store_get_rows(&a->shard.store, 0, table->spec.rows, a->average);
-    pli_values_scale(table->spec.type, a->n, a->weight, a->average);
-    pli_updates_set(&table->spec, a->average, a->n, a->weight);
-    PLI_TRY(pli_job_allreduce(table->job, a->average, a->n + 1, table->spec.type));
+    PLI_TRY(sum_mirrors(table, err));
     pli_values_scale(table->spec.type, a->n, 1 / pli_updates_at(&table->spec, a->average, a->n), a->average);
     return PLAIT_OK;
 }
@@ -512,12 +540,13 @@ static plait_status gossip_zero(plait_table *table, int64_t number, plait_error 
     (void)number;
     if (!pli_store_zero(&a->shard.store)) return no_memory(table, err);
     if (a->estimates != NULL) pli_estimates_reset(a->estimates, NULL);
+    pli_averaged_equal(a);
     if (a->average != NULL) memset(a->average, 0, (size_t)(a->n * table->spec.width));
     return PLAIT_OK;
 }
 
 const pli_topology_ops pli_averaged_ops = {
     .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
-    .clock = gossip_clock, .settle = gossip_settle, .refresh = gossip_refresh, .zero = gossip_zero,
+    .ends = gossip_ends, .clock = gossip_clock, .give = pli_averaged_give, .gave = pli_averaged_gave, .settle = gossip_settle, .refresh = gossip_refresh, .zero = gossip_zero,
     .own = &pli_averaged_own,
 };

@@ -10,7 +10,8 @@
 static double way_of(const plait_table *table) {
     const struct pli_averaged *a = table->state;
     const bool                 estimated = a->estimates != NULL && !a->estimates->exact;
-    return 10 + (double)a->graph + (estimated ? 100 : 0) + (a->peers->rounds ? 0 : 1000);
+    return 10 + (double)a->graph + (estimated ? 100 : 0) + (a->peers->rounds ? 0 : 1000) +
+           10000.0 * (table->job->layout.workers - a->among.n);
 }
 
 static pli_shard *mirror_of(const plait_table *table) { return &pli_averaged_of(table)->shard; }
@@ -86,6 +87,7 @@ static plait_status put_own(plait_table *table, const pli_own *own, plait_error 
     a->rounds = same ? (int64_t)own->numbers.rounds : 0;
     a->met = same && own->numbers.met != 0; /* a barrier follows, which makes the average */
     put_estimates(a, own, same);
+    pli_averaged_unknown(a);
     return PLAIT_OK;
 }
 
