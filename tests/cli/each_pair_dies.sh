@@ -19,7 +19,7 @@ awk '/^Settings with each other/ { inside = 1; next } /^Why not/ { exit }
     pairs.out | grep -v '^combine \|^--workers ' >settings # tables have combine; who is away is no process (table.elastic)
 all=$(wc -l <settings)
 [ "$all" -ge 30 ] || fail "only $all settings go with --replicas 2"
-for topology in ps allreduce hybrid; do
+for topology in ps allreduce hybrid gossip:ring; do
     for consistency in bsp ssp:2 bounded-delay:2 async local-sgd:2 essp:2 asp:2:2 bounded-delay:0 sequential vap:2 downpour:2:2; do
         echo "--topology $topology --consistency $consistency"
     done

@@ -1,14 +1,14 @@
 /* Jobs whose mirrors are averaged with neighbours (gossip), with replicas: any worker dies at some moment, with it or
  * later perhaps a second one, and the others go on.
  *
- * To `counts`, worker v's item h adds 1 in each clock, whoever holds it. Behind a barrier everybody reads the average of
- * all mirrors, which is the number of clocks if every update is there once: under rounds, whoever has died, as what went
- * into the last round lies with neighbours. (Under local-sgd what a dead mirror had moved since the last round may be
- * missing; and where two die at once in exp, what only they had.) `model` is ruled by sgd and passes through the
+ * To `counts`, worker v's item h adds 1 in each clock, whoever holds it. Behind a barrier everybody reads the average
+ * of all mirrors, which is the number of clocks if every update is there once: under rounds, whoever has died, as what
+ * went into the last round lies with neighbours. (Under local-sgd what a dead mirror had moved since the last round may
+ * be missing; and where two die at once in exp, what only they had.) `model` is ruled by sgd and passes through the
  * filters; of those with a loss something may be missing, and nothing counts twice.
  *
- * At the end come clocks without updates: by rounds alone each worker's own mirror must come near the average of all, so
- * the graph of those who live is connected.
+ * At the end come clocks without updates: by rounds alone each worker's own mirror must come near the average of all,
+ * so the graph of those who live is connected.
  *
  * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
  * when, and messages may be lost, doubled and delayed. */
@@ -108,7 +108,7 @@ static bool may_lack(int32_t v) {
     return at_once && strcmp(p.topology, "gossip:exp") == 0;
 }
 
-static double tolerance(void) { return 1e-6; }
+static const double TOLERANCE = 1e-6;
 
 static plait_status check_counts(plait_table *table, int32_t me, int64_t clock) {
     double         values[VALUES];
@@ -118,7 +118,7 @@ static plait_status check_counts(plait_table *table, int32_t me, int64_t clock) 
     for (int32_t n = 0; n < ITEMS * p.workers; n++) {
         const int32_t v = n % p.workers;
         const double  want = v < p.workers - p.spares ? due : 0, slack = may_lack(v) ? 2.0 * due : 0;
-        if (!(values[n] <= want + slack + tolerance() && values[n] >= want - slack - tolerance()))
+        if (!(values[n] <= want + slack + TOLERANCE && values[n] >= want - slack - TOLERANCE))
             return wrong("rank %d in clock %lld: item %d of worker %d is %.9g, due %g", me, (long long)clock,
                          n / p.workers, v, values[n], want);
     }
@@ -133,7 +133,8 @@ static plait_status check_model(plait_table *table, int32_t me) {
     PLI_TRY(plait_table_get(table, ITEMS, keys, values));
     for (int32_t n = 0; n < ITEMS * p.workers; n++) sum -= values[n];
     const double most = due * (p.second >= 0 ? 1.8 : 1.4), least = due * (p.second >= 0 ? 0.2 : 0.4);
-    return sum <= most && sum >= least ? PLAIT_OK : wrong("rank %d ends with %g in all, where %g were added", me, sum, due);
+    if (sum <= most && sum >= least) return PLAIT_OK;
+    return wrong("rank %d ends with %g in all, where %g were added", me, sum, due);
 }
 
 /* Without a barrier: the worker's own mirror, beside the average that all have read before. */
@@ -257,8 +258,8 @@ static plait_status live(const char *cluster, plait_error *err) {
 }
 
 static void tell(const char *text) {
-    print_message("PLAIT_SEED=%llu on %s: %s, %d workers (%d spares), filter %s%s, period %d, rank %d dies at %lld.%d of "
-                  "rank %d, then %d, %d later: %s\n%s",
+    print_message("PLAIT_SEED=%llu on %s: %s, %d workers (%d spares), filter %s%s, period %d, rank %d dies at %lld.%d "
+                  "of rank %d, then %d, %d later: %s\n%s",
                   (unsigned long long)p.seed, p.transport, p.topology, p.workers, p.spares,
                   p.filter != NULL ? p.filter : "none", p.keyed ? ", keyed" : "", (int)p.period, p.victim,
                   (long long)p.at, p.where, p.killer, p.second, (int)p.gap, text, p.cluster);

@@ -1,6 +1,7 @@
-/* Jobs whose tables are mirrors (allreduce), or of which some are and others lie on servers, with replicas: any one worker dies at some moment, with it or later
- * perhaps a second one, and the others end with what a run in which nobody died ends with. The interleavings of the
- * bare machine are in src/comm/agreed_test.c; here are sums, tables, ports, waits, threads, processes.
+/* Jobs whose tables are mirrors (allreduce), or of which some are and others lie on servers, with replicas: any one
+ * worker dies at some moment, with it or later perhaps a second one, and the others end with what a run in which nobody
+ * died ends with. The interleavings of the bare machine are in src/comm/agreed_test.c; here are sums, tables, ports,
+ * waits, threads, processes.
  *
  * A job has two tables, of all workers or, `grouped`, of two groups: all workers but the last, and all but the first.
  * To `counts`, worker v's item h adds 2^c to column v of row h in clock c, whoever holds it, so that an update that is
@@ -290,11 +291,11 @@ static plait_status check_counts(plait_table *table, int32_t me, int64_t clock, 
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < p.workers; v++) {
             const double value = values[i * p.workers + v];
-            /* perhaps it was the other group's clock that did not end; or it has ended on servers, as the others know */
+            /* perhaps it was the other group's clock that did not end; or it has on servers, as others know */
             const bool   ended = again && (p.grouped || (p.served & 1) != 0);
             if (!may_be_seen(me, v, clock, again, value) && !(ended && may_be_seen(me, v, clock + 1, false, value)))
-                return wrong("rank %d in clock %lld%s: item %d of worker %d is %.0f, due %llx", me, (long long)clock, again ? " again" : "", i,
-                             v, value, (unsigned long long)due_of(v, clock));
+                return wrong("rank %d in clock %lld%s: item %d of worker %d is %.0f, due %llx", me, (long long)clock,
+                             again ? " again" : "", i, v, value, (unsigned long long)due_of(v, clock));
         }
     return PLAIT_OK;
 }
@@ -560,9 +561,11 @@ static plait_status live(const char *cluster, plait_error *err) {
 }
 
 static void tell(const char *text) {
-    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, served %x, filter %s, delay %d, period %d%s, "
+    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, served %x, filter %s, delay %d, "
+                  "period %d%s, "
                   "rank %d dies at %lld.%d of rank %d, then %d: %s\n%s",
-                  (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.grouped ? " in groups" : "", (unsigned)p.served,
+                  (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape,
+                  p.grouped ? " in groups" : "", (unsigned)p.served,
                   p.filter != NULL ? p.filter : "none", (int)p.delay, (int)p.period,
                   p.by_hosts ? ", by hosts" : "", p.victim, (long long)p.at,
                   p.where, p.killer, p.second, text, p.cluster);

@@ -460,7 +460,7 @@ static void test_what_has_no_copies_is_refused_by_name(void **unused) {
     (void)unused;
     static const struct { const char *topology, *consistency, *aggregate, *says; int32_t replicas, workers; } bad[] = {
         { "local", "bsp", NULL, "nearest is ps", 2, 2 },
-        { "gossip:ring", "bsp", NULL, "nearest are ps and allreduce", 2, 2 },
+        { "gossip:ring", "bsp", NULL, "nearest are 2 workers", 2, 1 },
         { "allreduce", "bsp", NULL, "nearest are 2 workers", 2, 1 },
         { "ps", "bsp", "host", "aggregation", 2, 2 },
         { "ps", "bsp", NULL, "three replicas at most", 4, 4 },

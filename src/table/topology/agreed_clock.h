@@ -14,10 +14,10 @@
  * absent from then on; the heirs take its items over in the clock that ends next. So they need no server, and go on as
  * long as one worker lives.
  *
- * Where other tables lie on servers (hybrid), a clock ends in two parts. The first is the step; the sums are not applied
- * yet. A worker's push goes to the servers when it has ended its part of the step: when the step has ended, or as it is
- * dropped. The second part is that of any clock on servers (copies/replicas.h). When that has ended, the sums are
- * applied. So gets show the clock's values as long as anybody may stand in, and:
+ * Where other tables lie on servers (hybrid), a clock ends in two parts. The first is the step; the sums are not
+ * applied yet. A worker's push goes to the servers when it has ended its part of the step: when the step has ended, or
+ * as it is dropped. The second part is that of any clock on servers (copies/replicas.h). When that has ended, the sums
+ * are applied. So gets show the clock's values as long as anybody may stand in, and:
  *
  *     a worker dies before the step has ended     no server has its push: others stand in for both kinds of tables
  *     behind it, and a server lacks its push      others stand in for the tables on servers. The dead one's part is in

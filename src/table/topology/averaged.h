@@ -43,7 +43,7 @@ struct pli_averaged {
     uint8_t          *gone;    /* [workers] 1: it has died, and the others have met without it; NULL: no replicas */
     pli_last          last;
     bool              meets;   /* this step is such a meeting */
-    void             *part, *sum;    /* [n + 1] of it: what the worker gives, and all have given; the weight at the end */
+    void             *part, *sum;    /* [n + 1] of it: what the worker gives, and all have given; then the weight */
     pli_msg         **gives, **piece; /* [workers] of a round's step: the mirrors that go, and those that come */
     uint8_t          *hears;   /* [workers] from whom one comes */
 };

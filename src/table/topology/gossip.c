@@ -547,6 +547,7 @@ static plait_status gossip_zero(plait_table *table, int64_t number, plait_error 
 
 const pli_topology_ops pli_averaged_ops = {
     .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
-    .ends = gossip_ends, .clock = gossip_clock, .give = pli_averaged_give, .gave = pli_averaged_gave, .settle = gossip_settle, .refresh = gossip_refresh, .zero = gossip_zero,
+    .ends = gossip_ends, .clock = gossip_clock, .give = pli_averaged_give, .gave = pli_averaged_gave,
+    .settle = gossip_settle, .refresh = gossip_refresh, .zero = gossip_zero,
     .own = &pli_averaged_own,
 };

@@ -12,9 +12,9 @@
  *   a further death is dealt with in the same way.
  *
  * What is the dead one's mirror? It went into the last round as y_d, and came out as (y_d + sum of its neighbours' y) /
- * (k + 1), since a round has ended for all or for none. Those to whom it gave y_d have it, and the neighbours have theirs.
- * So each y is added once, by the first of those who live and have it; the sum of all mirrors is what it was, and no
- * update of a clock that has ended is lost. What is lost:
+ * (k + 1), since a round has ended for all or for none. Those to whom it gave y_d have it, and the neighbours have
+ * theirs. So each y is added once, by the first of those who live and have it; the sum of all mirrors is what it was,
+ * and no update of a clock that has ended is lost. What is lost:
  *
  *   a y, if all who have it die at once;
  *   what the mirror has moved since the last round, under local-sgd:H;

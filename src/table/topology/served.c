@@ -304,7 +304,7 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
 }
 
 /* Does the worker stand in for a dead one, where nobody does? What the dead one had pushed in the clock to a table that
- * applies at once may be there. And beside sums a worker may be told to stand in for one that it has replaced already. */
+ * applies at once may be there. Beside sums a worker may be told to stand in for one that it has replaced already. */
 static bool is_in_vain(const plait_job *job, const pli_client_table *served) {
     const pli_client *client = &job->client;
     return client->ending &&
