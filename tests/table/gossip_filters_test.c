@@ -14,6 +14,7 @@
 #include <plait/table.h>
 
 #include "table/audited.h"
+#include "table/state/own.h"
 #include "table/sure.h"
 
 enum { ROWS = 150, COLS = 2, VALUES = ROWS * COLS, MOVING = 20, WORKERS_MAX = 7 };
@@ -178,11 +179,52 @@ static void test_updates_count_once(void **state) {
     pli_free(s);
 }
 
+/* What a checkpoint lacks is named: without it the two ends of a link would know different things. */
+static plait_status put_without(plait_job *job, void *user) {
+    plait_table     *table;
+    plait_table_opts opts;
+    plait_error      err = { 0 };
+    char             name[64];
+    pli_own          own;
+    (void)user;
+    plait_table_opts_init(&opts);
+    opts.name = "t";
+    opts.rows = ROWS;
+    opts.topology = "gossip:ring";
+    opts.filter = "topk:0.1";
+    opts.rule.name = "sgd";
+    opts.rule.learning_rate = 1;
+    PLI_TRY(plait_table_create(job, &opts, &table));
+    PLI_TRY(plait_job_barrier(job));
+    PLI_TRY(pli_own_take(table, &own, &err));
+    if (own.n_more < 3 || pli_own_put(table, &own, &err) < 0) return PLAIT_EDIVERGED;
+    for (int32_t lacks = 0; lacks < own.n_more; lacks++) {
+        const char kept = own.more[lacks].name[0];
+        snprintf(name, sizeof name, "t.own.%d.%s is missing", (int)plait_comm_rank(plait_job_comm(job)),
+                 own.more[lacks].name);
+        own.more[lacks].name[0] = '?';
+        if (pli_own_put(table, &own, &err) != PLAIT_EMISMATCH || strstr(err.text, name) == NULL) return PLAIT_EDIVERGED;
+        own.more[lacks].name[0] = kept;
+    }
+    pli_own_free(&own);
+    return PLAIT_OK;
+}
+
+static void test_a_missing_estimate_is_refused_by_name(void **state) {
+    plait_comm_opts comm;
+    plait_error     err = { 0 };
+    (void)state;
+    plait_comm_opts_init(&comm);
+    comm.workers = 3;
+    if (plait_run(&comm, NULL, put_without, NULL, &err) < 0) fail_msg("%s", err.text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mirrors_meet_through_filters),
         cmocka_unit_test(test_filters_without_loss_change_no_bit),
         cmocka_unit_test(test_updates_count_once),
+        cmocka_unit_test(test_a_missing_estimate_is_refused_by_name),
     };
     return cmocka_run_group_tests_name("gossip_filters", tests, NULL, NULL) != 0;
 }

@@ -62,7 +62,7 @@ typedef struct pli_own_ops {
     /** Fills numbers, more, held and the worker's share of what is in common. Behind a barrier. Errors: ENOMEM. */
     plait_status (*take)(plait_table *table, pli_own *own, plait_error *err);
     /** The mirror's rows are there; takes over numbers, more and held. way is another where it begins with the average.
-     *  Errors: ENOMEM. */
+     *  Errors: ENOMEM; EMISMATCH something of `more` is missing. */
     plait_status (*put)(plait_table *table, const pli_own *own, plait_error *err);
 } pli_own_ops;
 
@@ -73,7 +73,7 @@ plait_table *pli_own_common(plait_table *table);
 /** Copies what this worker has; nothing of a table that has no such mirrors. Behind a barrier, before the worker
  *  updates anything. Errors: ENOMEM. Not collective. */
 plait_status pli_own_take(plait_table *table, pli_own *own_out, plait_error *err);
-/** Puts it into a new table, or one that was zeroed. Errors: ENOMEM. Not collective; what is in common comes apart. */
+/** Puts it into a new table, or one that was zeroed. Errors: ENOMEM; EMISMATCH it lacks something. Not collective; what is in common comes apart. */
 plait_status pli_own_put(plait_table *table, const pli_own *own, plait_error *err);
 void         pli_own_free(pli_own *own);
 

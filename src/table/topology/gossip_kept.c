@@ -62,33 +62,42 @@ static plait_status take_own(plait_table *table, pli_own *own, plait_error *err)
     return PLAIT_OK;
 }
 
-static void put_estimate(const pli_own *own, const char *which, const pli_estimate *e, size_t bytes) {
+/* A link's estimate that is missing would be another one than at its other end: mirrors would drift apart. */
+static plait_status put_estimate(const plait_table *table, const pli_own *own, const char *which, const pli_estimate *e,
+                                 plait_error *err) {
     char name[sizeof own->more[0].name];
     snprintf(name, sizeof name, "%s.%d", which, (int)e->peer);
-    for (int32_t i = 0; e->values != NULL && i < own->n_more; i++)
-        if (strcmp(own->more[i].name, name) == 0) memcpy(e->values, own->more[i].values, bytes);
+    if (e->values == NULL) return PLAIT_OK;
+    for (int32_t i = 0; i < own->n_more; i++) {
+        if (strcmp(own->more[i].name, name) != 0) continue;
+        memcpy(e->values, own->more[i].values, mirror_of(table)->store.slab->bytes);
+        return PLAIT_OK;
+    }
+    return pli_fail(err, PLAIT_EMISMATCH,
+                    "table %s: %s.own.%d.%s is missing: what neighbours know of each other's mirrors, by filter %s",
+                    table->spec.name, table->spec.name, (int)pli_job_me(table->job), name, table->spec.filter);
 }
 
 /* If all begin with the average, all know each other's mirrors. */
-static void put_estimates(const struct pli_averaged *a, const pli_own *own, bool same) {
-    pli_estimates *e = a->estimates;
-    const size_t   bytes = a->shard.store.slab->bytes;
-    if (e == NULL) return;
+static plait_status put_estimates(const plait_table *table, const pli_own *own, bool same, plait_error *err) {
+    const struct pli_averaged *a = table->state;
+    pli_estimates             *e = a->estimates;
+    if (e == NULL) return PLAIT_OK;
     if (!same) pli_estimates_reset(e, a->shard.store.slab->memory);
-    for (int32_t i = 0; same && i < e->n_to; i++) put_estimate(own, "to", &e->to[i], bytes);
-    for (int32_t i = 0; same && i < e->n_from; i++) put_estimate(own, "from", &e->from[i], bytes);
+    for (int32_t i = 0; same && i < e->n_to; i++) PLI_TRY(put_estimate(table, own, "to", &e->to[i], err));
+    for (int32_t i = 0; same && !e->exact && i < e->n_from; i++)
+        PLI_TRY(put_estimate(table, own, "from", &e->from[i], err));
+    return PLAIT_OK;
 }
 
 static plait_status put_own(plait_table *table, const pli_own *own, plait_error *err) {
     struct pli_averaged *a = table->state;
     const bool           same = own->numbers.way == way_of(table);
-    (void)err;
     a->weight = same ? own->numbers.weight : 1;
     a->rounds = same ? (int64_t)own->numbers.rounds : 0;
     a->met = same && own->numbers.met != 0; /* a barrier follows, which makes the average */
-    put_estimates(a, own, same);
     pli_averaged_unknown(a);
-    return PLAIT_OK;
+    return put_estimates(table, own, same, err);
 }
 
 const pli_own_ops pli_averaged_own = {
