@@ -73,7 +73,8 @@ plait_table *pli_own_common(plait_table *table);
 /** Copies what this worker has; nothing of a table that has no such mirrors. Behind a barrier, before the worker
  *  updates anything. Errors: ENOMEM. Not collective. */
 plait_status pli_own_take(plait_table *table, pli_own *own_out, plait_error *err);
-/** Puts it into a new table, or one that was zeroed. Errors: ENOMEM; EMISMATCH it lacks something. Not collective; what is in common comes apart. */
+/** Puts it into a new table, or one that was zeroed. Errors: ENOMEM; EMISMATCH it lacks something. Not collective; what
+ *  is in common comes apart. */
 plait_status pli_own_put(plait_table *table, const pli_own *own, plait_error *err);
 void         pli_own_free(pli_own *own);
 
