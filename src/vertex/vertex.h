@@ -24,7 +24,9 @@
  *     fold.c       supersteps of a frontier
  *     locks/       locks on scopes: a machine
  *     async/       the asynchronous engine: vertex by vertex, from a queue, under locks
- *     programs.c   the built-in programs by name; direct.h has those that are more than a gather and an apply */
+ *     owner.h      who has a vertex;  bits.h sets of vertices;  beside.h tables beside the values
+ *     programs.c   the built-in programs by name: als.c, beliefs.c and pagerank.c by this engine; direct.h has those
+ *                  that are more than a gather and an apply; by_engine.c has them for it, where a worker may die */
 #ifndef PLI_VERTEX_H
 #define PLI_VERTEX_H
 
