@@ -321,6 +321,8 @@ void ask_join(world *w, int32_t k) {
         &me->client, now, from, sooner == PLI_NEVER ? PLI_NEVER : now + sooner, &me->ticket, out, NULL);
     me->told = never && sooner != PLI_NEVER;
     leave(w, k);
+    if (w->strikes_joins && w->death_at == INT64_MAX && me->clock > 0)
+        w->death_at = direct_events(w->d) + (int64_t)pick(w, pick(w, 2) == 0 ? 40 : 400);
     SURE(w, status == PLAIT_OK || w->zombie[k]);
     me->waiting = status == PLAIT_OK;
     me->state = status == PLAIT_OK ? AWAY : DEAD;

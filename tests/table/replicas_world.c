@@ -262,7 +262,14 @@ void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elas
         if (w->second_stands_in) w->victim = (w->second + 1) % w->workers;
     }
     /* Under bsp a dead one's rows must not fall to one who has left: of workers none but the leaver dies. */
+    w->strikes_joins = slots > 0 && seed % 7 == 1;
+    if (w->strikes_joins) {
+        w->victim = w->layout.first_server;
+        w->second_stands_in = false;
+    }
     if (elastic) draw_comings(w);
+    if (w->strikes_joins) /* or when one comes again: replicas_worker.c */
+        w->death_at = pick(w, 3) == 0 ? direct_events(w->d) + (int64_t)pick(w, 300) : INT64_MAX;
     if (pick(w, 3) == 0 && (!w->bsp || w->victim >= w->workers) && !elastic) {
         w->leaver = w->second_at >= 0 ? w->second : (int32_t)pick(w, (uint64_t)w->workers);
         w->leaves_at = 1 + (int64_t)pick(w, CLOCKS - 1);
@@ -277,7 +284,7 @@ void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elas
     }
     draw_fellow(w);
     w->gathers = pick(w, UINT64_C(1) << (CLOCKS + 2)) & ~UINT64_C(1);
-    if (pick(w, 4) > 0 || w->second_stands_in || w->leaver >= 0 || w->barriers == 0) return;
+    if (pick(w, 4) > 0 || w->strikes_joins || w->second_stands_in || w->leaver >= 0 || w->barriers == 0) return;
     w->strikes_at = 1 + pick(w, 3);
     w->gathers |= UINT64_C(1) << w->strikes_at;
     if (elastic && w->anchor == w->layout.first_server) return;

@@ -96,6 +96,7 @@ typedef struct world {
     uint64_t   barriers; /* bit c: behind clock c - 1 */
     plait_function function; /* that all call in some clocks ... */
     bool       strikes_calls; /* ... where ranks die around the first of these calls */
+    bool       strikes_joins; /* the first server dies while somebody asks to join, or has just been answered */
     uint64_t   calls;    /* bit c: in clock c all call a server function that doubles what tables hold */
     double     answers[CLOCKS][TABLES_MAX][RANKS_MAX]; /* of each shard ... */
     bool       answered[CLOCKS][TABLES_MAX];           /* ... once somebody has heard it */
