@@ -16,6 +16,12 @@ enum {
  * with a clock, and stands in for a dead one in it, not having heard that it is over; the others are clocks ahead. */
 static const uint64_t rare[RARE] = { 36174, 28745, 34407, 34479 };
 
+static bool is_rare(uint64_t number) {
+    for (int i = 0; i < RARE; i++)
+        if (rare[i] == number) return true;
+    return false;
+}
+
 static void test_workers_come_and_go(void **unused) {
     (void)unused;
     const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_SCHEDULES"), *judge = getenv("PLAIT_JUDGE");
@@ -27,7 +33,7 @@ static void test_workers_come_and_go(void **unused) {
     for (int64_t i = 0; i < n + (seed == NULL ? RARE : 0); i++) {
         static world   w;
         const uint64_t number = seed != NULL ? strtoull(seed, NULL, 10) : i < n ? (uint64_t)(i + 1) : rare[i - n];
-        const int32_t  replicas = i < n && i % 3 == 2 ? 3 : 2;
+        const int32_t  replicas = number % 3 == 0 && !is_rare(number) ? 3 : 2;
         bool           again = false;
         for (int32_t table = 0; table < TABLES_MAX; table++) forget_gets(table);
         run_schedule(&w, number, replicas, false, true);
