@@ -21,8 +21,9 @@
  *           stands in with the others.
  * Servers and workers so go from one roster to the next at the same clock, without a message more in clocks in which
  * nobody comes or goes. Who decides is the first server alone, and its log has the decision before anybody acts upon
- * it, so its death changes nothing: the other replica knows the roster from the SUM, and JOIN is asked again. (For that
- * all workers end their clocks at the first server, whether or not it has a shard of their tables.)
+ * it, so its death changes nothing: the other replica knows the roster from the SUM, and JOIN is asked again. (None is
+ * stale then: until it is answered it is the worker's last message, so no log has a later one; of one that was answered
+ * only the number is sent again. For that all workers end their clocks at the first server, whether or not it has a shard of their tables.)
  *
  * A worker that dies while it is away is missed by nobody. If it was just let in, and a server hears of its death
  * first, it is buried as it enters: the others then stand in for it in that clock.
