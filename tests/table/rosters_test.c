@@ -9,12 +9,14 @@
 enum {
     SCHEDULES = 2000,
     SCHEDULES_FULL = 20000,
-    RARE = 4
+    RARE = 5
 };
 
-/* 36174: one joins and leaves with the same clock, in which a new replica of the shards is made. The others: one leaves
- * with a clock, and stands in for a dead one in it, not having heard that it is over; the others are clocks ahead. */
-static const uint64_t rare[RARE] = { 36174, 28745, 34407, 34479 };
+/* 36174: one joins and leaves with the same clock, in which a new replica of the shards is made. 59999: one is let in
+ * and dies, and a shard has nothing of it; its other replica, which takes over, must not let it in once more. The
+ * others: one leaves with a clock, and stands in for a dead one in it, not having heard that it is over; the others are
+ * clocks ahead. */
+static const uint64_t rare[RARE] = { 36174, 28745, 34407, 34479, 59999 };
 
 static bool is_rare(uint64_t number) {
     for (int i = 0; i < RARE; i++)

@@ -70,6 +70,12 @@ void pli_roster_admit(pli_server *server, int32_t worker, int64_t from) {
     pli_server_enter_clock(server, worker, from);
 }
 
+void pli_roster_was_in(pli_server *server, int32_t worker) {
+    pli_roster *r = &server->replicas->roster;
+    r->n_away -= r->away[worker] != 0;
+    r->away[worker] = r->parked[worker] = 0;
+}
+
 void pli_roster_forget(pli_server *server, int32_t worker) {
     if (server->replicas != NULL) pli_msg_free(&server->replicas->roster.join[worker]);
 }

@@ -211,6 +211,7 @@ static void follow_roster(pli_server *server, const pli_msg *sum) {
         const uint8_t state = b.gone[w] & (uint8_t)~PLI_LOG_AHEAD;
         const bool    away = server->replicas->roster.away[w] != 0;
         /* One that was let in and leaves at once: a replica that was made in between does not know that it was in. */
+        if (state == PLI_LOG_DEAD && away) pli_roster_was_in(server, w);
         if (state == PLI_LOG_AWAY && (!away || b.ended[w] > 0)) pli_roster_retire(server, w);
         if (state != PLI_LOG_HERE || (!away && b.ended[w] > 0)) continue;
         pli_roster_admit(server, w, sum->head.clock + (b.ended[w] == 0)); /* else it has been in this clock */

@@ -21,9 +21,10 @@
  *           stands in with the others.
  * Servers and workers so go from one roster to the next at the same clock, without a message more in clocks in which
  * nobody comes or goes. Who decides is the first server alone, and its log has the decision before anybody acts upon
- * it, so its death changes nothing: the other replica knows the roster from the SUM, and JOIN is asked again. (None is
- * stale then: until it is answered it is the worker's last message, so no log has a later one; of one that was answered
- * only the number is sent again. For that all workers end their clocks at the first server, whether or not it has a shard of their tables.)
+ * it, so its death changes nothing: the other replica knows the roster from the SUM, and JOIN is asked again. (For that
+ * all workers end their clocks at the first server, whether or not it has a shard of their tables.) No JOIN is stale
+ * then: until it is answered it is the worker's last message, so no log has a later one; of one that was answered only
+ * the number is sent again.
  *
  * A worker that dies while it is away is missed by nobody. If it was just let in, and a server hears of its death
  * first, it is buried as it enters: the others then stand in for it in that clock.
@@ -72,6 +73,8 @@ bool pli_roster_is_away_after(const pli_server *server, int32_t worker, int64_t 
 /** The SUM of clock says that the worker is away from the next clock on, or takes part from clock `from` on. */
 void pli_roster_retire(pli_server *server, int32_t worker);
 void pli_roster_admit(pli_server *server, int32_t worker, int64_t from);
+/** The SUM says that the worker has died while it was in, of which this replica may not have heard. */
+void pli_roster_was_in(pli_server *server, int32_t worker);
 /** A worker has died, or ended: it is not let in. */
 void pli_roster_forget(pli_server *server, int32_t worker);
 bool pli_roster_is_parked(const pli_server *server, int32_t worker);
