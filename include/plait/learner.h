@@ -186,7 +186,8 @@ PLAIT_API int64_t      plait_batch_rows(const plait_batch *batch);
 PLAIT_API plait_status plait_batch_row(const plait_batch *batch, int64_t i, plait_row *row_out);
 /** In step: the values that the learner keeps for row i of the batch, learner->row_cols of learner->row_type. They are
  *  zeros at first. The step reads and writes them; the next step that gets the row finds what this one left.
- *  Checkpoints hold them, so a run resumed with another number of workers finds them, too. No other worker sees them.
+ *  Checkpoints hold them, so a run resumed with another number of workers finds them, too. No other worker sees them;
+ *  with balance dynamic they go with the row, between two epochs.
  *  When a worker dies (replicas 2), the worker that takes over its rows begins with zeros, and the learner must make
  *  the values anew from the row and the tables. NULL: the learner keeps none, or there is no such row. */
 PLAIT_API void *plait_training_row_values(plait_training *run, const plait_batch *batch, int64_t i);

@@ -44,8 +44,6 @@ done
 works none $options --metrics none.metrics --quiet
 grep -q shares none.metrics && fail "a static run tells shares"
 
-awk 'BEGIN { for (k = 0; k < 400; k++) print "u" k % 20, "i" k % 30, k % 5 }' >ratings
-exits 2 'als with balance dynamic is refused' als train --model mf --data ratings --optimizer als --workers 4 --balance dynamic
 mkdir folder && cp train.svm folder
 exits 2 'single streamed pass is refused.*--epochs 2' stream train --data folder --epochs 1 --workers 2 --balance dynamic
 exits 2 '33 workers is refused.*64 blocks.*--workers 32' many train --data train.svm --workers 33 --balance dynamic

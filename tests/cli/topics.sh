@@ -142,7 +142,6 @@ refused '--replicas with model lda and consistency async is refused.*nearest is 
 refused 'model lda with backup workers is refused' --workers 3 --topology ps --backup 1
 refused 'l1 and l2 with model lda is refused' --l1 0.1
 refused 'optimizer adam with model lda is refused' --optimizer adam
-refused 'balance dynamic is refused' --workers 2 --balance dynamic
 refused 'topology gossip:ring is refused.*nearest is allreduce' --workers 2 --topology gossip:ring
 refused '--reduce exact with model lda and --words rotate is refused' --words rotate --reduce exact
 refused '--sampler mh with model lda and --words rotate is refused' --words rotate --sampler mh

@@ -328,9 +328,9 @@ static void what_makes_no_sense_is_refused_by_name(void **state) {
     t = trees_of(data, NULL, 0);
     t.opts.consistency = "ssp:1";
     refuse(&t, 2, PLAIT_EREFUSED, "model gbdt with consistency ssp:1");
-    t = trees_of(data, NULL, 0);
+    t = trees_of(data, &(plait_learner_setting){ "trees-by", "features" }, 1);
     t.opts.balance = "dynamic";
-    refuse(&t, 2, PLAIT_EREFUSED, "balance dynamic");
+    refuse(&t, 2, PLAIT_EREFUSED, "balance dynamic with --trees-by features");
     t = trees_of(data, NULL, 0);
     t.opts.batch = 10;
     refuse(&t, 1, PLAIT_EREFUSED, "batch with model gbdt");

@@ -216,7 +216,9 @@ static plait_status stand_in(pli_run *run) { return solve_heirs(run, true); }
 static plait_status one_side(pli_run *run) {
     const pli_mf *m = pli_mf_of(run);
     bool          came;
+    pli_recut_begin_work(run);
     PLI_TRY(m->done == 1 ? solve_items(run, &m->of_items) : solve_users(run, &m->own.ratings));
+    pli_recut_end_work(run);
     PLI_TRY(solve_heirs(run, false));
     return pli_mf_clock(run, stand_in, &came);
 }

@@ -19,7 +19,7 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
                       pli_above *above) {
     static const pli_learner_more none;
     const pli_learner_more       *more = learner->more != NULL ? learner->more : &none;
-    plait_traits                  traits = learner->row_cols > 0 || more->rows_stay ? PLAIT_ROWS_STAY : 0;
+    plait_traits                  traits = learner->row_cols > 0 || more->settles ? PLAIT_ROWS_STAY : 0;
     if (more->same_workers) traits |= PLAIT_SAME_WORKERS;
     note_functions(learner, &needs, &traits);
     above->model = learner->name;

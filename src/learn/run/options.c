@@ -210,6 +210,17 @@ static plait_status check_sampled(const pli_run *run) {
     return refuse_of(run, "sampled", sampled, "a softmax that may draw classes", samples);
 }
 
+/* --balance, which a learner's check looks at. */
+static plait_status check_balance(pli_run *run) {
+    static const char *const balances[] = { "static", "dynamic", NULL };
+    const plait_train_opts  *o = run->opts;
+    if (o->balance != NULL) PLI_TRY(one_of("balance", o->balance, balances, run->err));
+    const bool dynamic = pli_is(o->balance, "dynamic");
+    run->shifts = dynamic && pli_run_stages(run) > 1;
+    run->balanced = dynamic && (!run->shifts || pli_run_holders(run) > 1); /* one replica has all rows */
+    return PLAIT_OK;
+}
+
 plait_status pli_options_check(pli_run *run) {
     static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
     static const char *const scalings[] = { "auto", "none", NULL };
@@ -234,6 +245,7 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_classes(run));
     PLI_TRY(check_sampled(run));
     PLI_TRY(pli_settings_check(run));
+    PLI_TRY(check_balance(run));
     if (run->learner->check != NULL) PLI_TRY(run->learner->check(run));
     PLI_TRY(pli_run_name_optimizer(run));
     PLI_TRY(check_path(run));
@@ -255,11 +267,6 @@ plait_status pli_options_check(pli_run *run) {
     if (o->batch < 0) return pli_fail(err, PLAIT_EINVAL, "batch is %lld: expected 1 or more", (long long)o->batch);
     if (o->class_weight != NULL && !is_class)
         return pli_fail(err, PLAIT_EINVAL, "class-weight: model %s has no classes", o->model);
-    static const char *const balances[] = { "static", "dynamic", NULL };
-    if (o->balance != NULL) PLI_TRY(one_of("balance", o->balance, balances, err));
-    const bool dynamic = o->balance != NULL && strcmp(o->balance, "dynamic") == 0;
-    run->shifts = dynamic && pli_run_stages(run) > 1;
-    run->balanced = dynamic && (!run->shifts || pli_run_holders(run) > 1); /* one replica has all rows */
     static const char *const states[] = { "whole", "sharded", NULL };
     if (o->optimizer_state != NULL) PLI_TRY(one_of("optimizer state", o->optimizer_state, states, err));
     run->sharded = o->optimizer_state != NULL && strcmp(o->optimizer_state, "sharded") == 0;

@@ -318,7 +318,11 @@ static plait_status begin_batches(pli_loop *loop) {
     if (run->in_order) pli_batches_begin_in_order(loop->batches);
     PLI_TRY(order_batches(loop));
     if (loop->leases) return pli_balance_begin(&loop->balance, run, loop->batches);
-    return run->opts->replicas > 1 ? pli_heir_begin(&loop->heir, run, loop->batches) : PLAIT_OK;
+    const bool settles = pli_settles(run) && run->solver == NULL; /* solvers begin it themselves, later */
+    if (settles) PLI_TRY(pli_settled_begin(run, loop->batches));
+    if (run->opts->replicas > 1 || settles) PLI_TRY(pli_heir_begin(&loop->heir, run, loop->batches));
+    loop->heir.home = settles ? run->homes : NULL;
+    return PLAIT_OK;
 }
 
 /* Does any table need all workers for its sums? Each may have a topology of its own. */

@@ -16,7 +16,8 @@ struct pli_settled {
 bool pli_settles(const pli_run *run) {
     const pli_learner_more *more = run->learner->more;
     if (!run->balanced) return false;
-    return run->solver != NULL ? run->solver->settles : more != NULL && more->settles;
+    if (run->solver != NULL) return run->solver->settles;
+    return run->learner->row_cols > 0 || (more != NULL && more->settles);
 }
 
 plait_status pli_settled_begin(pli_run *run, pli_batches *batches) {

@@ -1,5 +1,5 @@
-/* learn/solve/settled.h - --balance dynamic of solvers and trees, whose workers remember something of each row: blocks
- * change hands where all workers meet.
+/* learn/solve/settled.h - --balance dynamic of solvers and learners whose workers remember something of each row:
+ * blocks change hands where all workers meet.
  *
  * Under an update rule a block changes hands from one clock to the next (balance.h). A solver by whole passes has sums
  * in its tables that stand for its workers' rows, or scores of these. So its rows stay from clock to clock, and change
@@ -11,6 +11,9 @@
  * Nothing is lost but what the giver knew of the rows that it gave, and the time that new sums take. So after each move
  * they rest for twice as many meetings as after the one before: where speeds are noise, sums are made anew a few times,
  * and where they change for good, blocks follow.
+ *
+ * Learners with values of rows give them away with the row, between two epochs (solve/steps.c). Trees make what they
+ * know of a row anew, between two rounds (trees/heirs.c).
  *
  * Between two such meetings all workers know whose each block is: run->homes, which the functions of inherit.h heed. */
 #ifndef PLI_LEARN_SETTLED_H

@@ -105,7 +105,7 @@ const pli_solver pli_solver_als = {
     .demand = { .who = "als",
                 .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
                 .why = "one side is solved while the other is held",
-                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS }
+                .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS }
 };
 
 static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,

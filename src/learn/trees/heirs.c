@@ -157,6 +157,17 @@ plait_status pli_heirs_gather(pli_run *run) {
 
 /* --- between two rounds ------------------------------------------------------------------------------------------- */
 
+/* Whose the block is, or was before it died. */
+static int32_t home_of(const pli_run *run, int32_t block) {
+    return run->homes != NULL ? run->homes[block] : pli_dataset_home(run->data, block);
+}
+
+/* A block of a dead worker whose death has come by the collectives alone is not in steps yet: the clock that tells of
+ * the death has the worker stand in with it, and would count it twice. */
+static bool is_in_steps(const pli_run *run, int32_t block) {
+    return plait_job_holder(run->job, home_of(run, block), (uint64_t)block) == plait_comm_rank(run->comm);
+}
+
 /* The bins and scores of the blocks that are this worker's now. */
 static plait_status make_anew(pli_run *run, int32_t n, const int32_t *own) {
     pli_gbdt          *t = pli_gbdt_of(run);
@@ -173,7 +184,7 @@ static plait_status make_anew(pli_run *run, int32_t n, const int32_t *own) {
     }
     pli_bin_rows_free(&t->rows);
     t->rows = all;
-    for (int32_t p = 0; p < all.parts; p++) all.part[p].steps = true;
+    for (int32_t p = 0; p < all.parts; p++) all.part[p].steps = is_in_steps(run, all.part[p].block);
     PLI_TRY(pli_gradients_resize(run, &t->rows, 0, &t->gradients));
     PLI_TRY(pli_grower_resize(&t->grower));
     pli_scores_begin(&t->trees, &t->rows, 0);
@@ -197,11 +208,6 @@ plait_status pli_heirs_move(pli_run *run) {
 }
 
 /* --- in a step ---------------------------------------------------------------------------------------------------- */
-
-/* Whose the block is, or was before it died. */
-static int32_t home_of(const pli_run *run, int32_t block) {
-    return run->homes != NULL ? run->homes[block] : pli_dataset_home(run->data, block);
-}
 
 /* Marks the parts that have come to this worker in the clock; those that it does not have yet are added first. */
 static plait_status inherit(pli_run *run, int32_t *more) {

@@ -72,6 +72,12 @@ plait_status pli_coded_keep(pli_coded *c, bool of_sums, const void *values, plai
     return status < 0 ? pli_coded_no_memory(c, err) : PLAIT_OK;
 }
 
+void pli_coded_spend(pli_coded *c, void *sum) {
+    if (!c->in_stripes || c->down.residual.values == NULL) return;
+    add_kept(c, &c->down, c->mine, sum);
+    pli_residual_clear(&c->down.residual);
+}
+
 void pli_coded_forget(pli_coded *c) {
     for (int32_t s = 0; s < c->stripes; s++) pli_residual_clear(&c->up[s].residual);
     if (c->in_stripes) pli_residual_clear(&c->down.residual);

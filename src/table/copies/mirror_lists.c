@@ -42,6 +42,8 @@ static void put_whole_push(const pli_mirror *mirror, pli_sum *sum, const pli_cod
     const pli_pending whole = { .spec = mirror->spec, .touched = push->touched, .examples = push->examples };
     pli_mirror_put_extra(&whole, sum->values, sum->n - PLI_SUM_EXTRA);
     sum->to_code = false;
+    sum->touched = push->touched;
+    sum->examples = push->examples;
 }
 
 void pli_mirror_was_coded(pli_mirror *mirror, const pli_coded_push *push) {

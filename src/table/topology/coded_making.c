@@ -105,14 +105,23 @@ plait_status pli_making_add_stripes(pli_making *m) {
     }
     for (int32_t s = 0; s < m->cut->stripes; s++)
         if (s != m->cut->mine) PLI_TRY(pli_making_add_parts(m, m->cut->living[s]));
+    for (int64_t i = 0; i < m->n; i++)
+        if (m->mirror[i]->spec->sharded && m->push[i].touched) pli_coded_spend(m->mirror[i]->coded, m->sum[i]);
     return PLAIT_OK;
+}
+
+bool pli_making_gathers(const pli_making *m) {
+    bool gathers = false;
+    for (int64_t i = 0; i < m->n; i++) gathers = gathers || !m->mirror[i]->spec->sharded;
+    return gathers;
 }
 
 plait_status pli_making_put_sums(pli_making *m, pli_msg **msg_out) {
     pli_bytes    body = { 0 };
     plait_status status = PLAIT_OK;
     for (int64_t i = 0; status >= 0 && i < m->n; i++)
-        status = pli_coded_put_sum(m->mirror[i]->coded, m->clock, &m->push[i], m->sum[i], &body, m->err);
+        if (!m->mirror[i]->spec->sharded)
+            status = pli_coded_put_sum(m->mirror[i]->coded, m->clock, &m->push[i], m->sum[i], &body, m->err);
     if (status >= 0) status = message_of(m, &body, msg_out);
     pli_bytes_free(&body);
     return status;
@@ -122,7 +131,9 @@ static plait_status take_stripe(pli_making *m, int32_t stripe) {
     const int32_t        owner = m->cut->living[stripe];
     const unsigned char *at = pli_msg_body(m->came[owner]), *end = at + m->came[owner]->head.body_bytes;
     for (int64_t i = 0; i < m->n; i++)
-        PLI_TRY(pli_coded_take_sum(m->mirror[i]->coded, stripe, m->clock, &m->push[i], &at, end, m->sum[i], m->err));
+        if (!m->mirror[i]->spec->sharded)
+            PLI_TRY(pli_coded_take_sum(m->mirror[i]->coded, stripe, m->clock, &m->push[i], &at, end, m->sum[i],
+                                       m->err));
     return must_end(m, owner, at == end);
 }
 

@@ -37,6 +37,8 @@ plait_status pli_making_add_all(pli_making *m);
 plait_status pli_making_put_stripes(pli_making *m);
 /** In stripes: adds what the others have for the own stripe to the own part, which lies in the sums. */
 plait_status pli_making_add_stripes(pli_making *m);
+/** In stripes: do sums go back to all? Not those of tables whose owners apply their slices themselves (sharded.h). */
+bool         pli_making_gathers(const pli_making *m);
 /** In stripes: the sums of the own stripe. */
 plait_status pli_making_put_sums(pli_making *m, pli_msg **msg_out);
 /** In stripes: reads the sums of all stripes, which have come from their owners. */

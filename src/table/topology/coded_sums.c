@@ -25,6 +25,7 @@ static plait_status sum_in_stripes(pli_making *m) {
     PLI_TRY(pli_comm_exchange_begin(m->job->comm, m->job->group, m->given, m->came, &request));
     PLI_TRY(plait_request_wait(&request));
     PLI_TRY(pli_making_add_stripes(m));
+    if (!pli_making_gathers(m)) return PLAIT_OK;
     PLI_TRY(pli_making_put_sums(m, &mine));
     pli_making_free_messages(m);
     PLI_TRY(gather(m, mine));

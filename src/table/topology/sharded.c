@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/collective.h"
 #include "table/copies/mirror.h"
 #include "table/state/values.h"
 #include "table/topology/buckets.h"
+#include "table/topology/coded_sums.h"
 
 enum { WHAT_BYTES = 128 };
 
@@ -18,7 +20,20 @@ typedef struct slice {
     int64_t state;      /* the number of its first state, behind those of parts before */
 } slice;
 
+/* Is the sum made of filtered parts? Then there is one part, and its slices are the stripes of copies/coded.h. */
+static bool is_coded(const plait_table *table) {
+    return table->spec.filter[0] != '\0' && table->job->layout.workers > 1;
+}
+
+static slice stripe_of(const plait_table *table) {
+    const int64_t values = table->spec.rows * table->spec.cols;
+    const int32_t me = pli_job_me(table->job), workers = table->job->layout.workers;
+    const int64_t first = pli_slice_first(values, me, workers);
+    return (slice){ .n = values, .first = first, .own = pli_slice_first(values, me + 1, workers) - first };
+}
+
 static slice slice_of(const plait_table *table, int64_t i) {
+    if (is_coded(table)) return stripe_of(table);
     const plait_job *job = table->job;
     const int32_t  me = pli_job_me(job);
     const int64_t  values = table->spec.rows * table->spec.cols, cut = values + PLI_SUM_EXTRA;
@@ -33,7 +48,7 @@ static slice slice_of(const plait_table *table, int64_t i) {
 }
 
 static int64_t parts_of(const plait_table *table) {
-    return pli_buckets_of(table, table->spec.rows * table->spec.cols + PLI_SUM_EXTRA);
+    return is_coded(table) ? 1 : pli_buckets_of(table, table->spec.rows * table->spec.cols + PLI_SUM_EXTRA);
 }
 
 plait_status pli_sharded_open(const plait_table *table, plait_error *err) {
@@ -53,23 +68,38 @@ static plait_status scatter(const plait_table *table, void *values, int64_t n) {
     return plait_comm_reduce_scatter(comm, values, n, spec->type, PLAIT_SUM);
 }
 
-static plait_status sum_part(const plait_table *table, const pli_sum *sum, const slice *s, const int64_t push[2],
-                             plait_error *err) {
+/* The slice of the sum is there. */
+static plait_status apply_part(const plait_table *table, const slice *s, int64_t examples, plait_error *err) {
     const pli_spec *spec = &table->spec;
     pli_store      *store = &pli_mirror_of(table)->shard.store;
     const int64_t   rest = spec->rows * spec->cols - s->part, n = s->n < rest ? s->n : rest;
-    PLI_TRY(scatter(table, pli_at(sum->values, s->part * spec->sum_width), s->n));
-    if (push[0] == 0) return PLAIT_OK; /* nobody has pushed */
     if (store->snap != NULL && n > 0)
         pli_snap_range_changes(store->snap, s->part / spec->cols,
                                (s->part + n - 1) / spec->cols - s->part / spec->cols + 1);
-    PLI_TRY(pli_mirror_apply_slice(table->state, push[1], s->first, s->own, s->state, err));
+    PLI_TRY(pli_mirror_apply_slice(table->state, examples, s->first, s->own, s->state, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)s->own);
     return pli_comm_gather_slices(table->job->comm, table->job->group,
                                   pli_at(store->slab->memory, s->part * spec->width), n, s->n, (size_t)spec->width);
 }
 
+static plait_status sum_part(const plait_table *table, const pli_sum *sum, const slice *s, const int64_t push[2],
+                             plait_error *err) {
+    PLI_TRY(scatter(table, pli_at(sum->values, s->part * table->spec.sum_width), s->n));
+    return push[0] == 0 ? PLAIT_OK : apply_part(table, s, push[1], err); /* else nobody has pushed */
+}
+
+/* The clock's first table makes the sums of all. */
+static plait_status end_coded(plait_table *table, plait_error *err) {
+    const pli_sum *sum = pli_mirror_of(table)->first;
+    const slice    s = stripe_of(table);
+    if (sum->to_code) PLI_TRY(pli_coded_sums(table->job, err));
+    if (sum->touched) PLI_TRY(apply_part(table, &s, sum->examples, err));
+    pli_mirror_end_slices(table->state);
+    return PLAIT_OK;
+}
+
 plait_status pli_sharded_clock_end(plait_table *table, plait_error *err) {
+    if (is_coded(table)) return end_coded(table, err);
     const pli_sum *sum = pli_mirror_of(table)->first;
     int64_t        push[2] = { sum->own.touched, sum->own.examples };
     PLI_TRY(pli_job_allreduce(table->job, push, 2, PLAIT_I64));

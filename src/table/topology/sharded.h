@@ -5,6 +5,11 @@
  * 1): as many bytes as an allreduce, the same values bit for bit. The sum is cut into parts, as buckets.h says, and
  * each part into slices, one a worker.
  *
+ * With filters each worker's part of a slice goes to the slice's owner filtered (copies/coded.h, whose stripes the
+ * slices are), and the owner applies the sum as it is: no sum is filtered again, and the values are gathered as they
+ * are. So a filter makes the half of the bytes fewer that updates are, and no reader sees a rounded value. Between two
+ * workers each gets the other's whole part.
+ *
  * In a checkpoint the state lies by row, whole, as that of any other table, so that a run goes on with other workers
  * and under other topologies. Slices end in the middle of rows. So at the cut the workers gather the state, part by
  * part, and each sets aside what belongs to the rows that it writes: for a moment that costs the bytes of one clock,
