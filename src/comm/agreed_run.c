@@ -53,6 +53,18 @@ void pli_agreed_run_tell(pli_agreed_run *run, const uint8_t *dead) {
     pli_port_leave(run->port, &out);
 }
 
+bool pli_agreed_run_lost(pli_agreed_run *run) {
+    const pli_agreed_sums *s = &run->sums;
+    uint64_t               now_ns;
+    pli_out                out;
+    bool                   lost = false;
+    pli_port_enter(run->port, &now_ns, &out);
+    for (int32_t r = 0; r < s->agreed.ranks; r++)
+        lost = lost || (pli_agreed_is_dead(s->agreed.dead, r) && !s->next[r]);
+    pli_port_leave(run->port, &out);
+    return lost;
+}
+
 /* --- the wait ----------------------------------------------------------------------------------------------------- */
 
 /* What the worker's thread waits for: that the machine has something new to say. */

@@ -27,6 +27,9 @@ plait_status pli_agreed_run_step(pli_agreed_run *run, int64_t n, const pli_agree
  *  yet. No step ends with their part any more, unless another worker has ended it so. Before a step. */
 void pli_agreed_run_tell(pli_agreed_run *run, const uint8_t *dead);
 
+/** Has a worker died for whom this one has not stood in yet? Then no step ends before it has. */
+bool pli_agreed_run_lost(pli_agreed_run *run);
+
 /** [workers] 1: after PLAIT_STAND_IN the caller takes over its share of what this dead worker had, or has done so. */
 const uint8_t *pli_agreed_run_next(const pli_agreed_run *run);
 

@@ -122,7 +122,7 @@ static plait_status begin_own_clock(plait_job *job, bool at_once) {
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i]->ops->ends != NULL && !pli_table_has_ended(job->table[i]))
             PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
-    if (job->agreed != NULL) return clock_agreed(job, err);
+    if (job->agreed_clocks) return clock_agreed(job, err);
     plait_status status = clock_servers(job, err);
     if (status == PLAIT_STAND_IN) forget_flushes(job); /* what is added now is another worker's part */
     if (status < 0 || status == PLAIT_STAND_IN) return status;

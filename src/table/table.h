@@ -170,6 +170,7 @@ struct plait_job {
     bool            laid;    /* this clock's buckets are laid out       */
     int64_t         flushed; /* how many tables get no more incs in this clock */
     struct pli_agreed_run *agreed; /* sums that go on without the dead (topology/agreed_clock.h); NULL: none */
+    bool            agreed_clocks; /* clocks are such steps; else only collectives are */
     bool            agreed_carries; /* all workers have them, and they carry the job's collectives, too */
     bool            sums_made; /* beside tables on servers: the clock's sums are made, and are applied when servers
                                 * have the clock, too */

@@ -19,7 +19,8 @@ static pli_msg **find(pli_gossip_table *table, int64_t clock, int32_t from) {
 }
 
 static bool is_there(pli_gossip_table *table, int32_t from) {
-    return table->for_marks ? table->marked[from] >= table->clock : find(table, table->clock, from) != NULL;
+    if (table->of == PLI_GOSSIP_COPY) return find(table, table->clock, from) != NULL;
+    return (table->of == PLI_GOSSIP_MET ? table->met : table->marked)[from] >= table->clock;
 }
 
 static void look(pli_gossip_table *table) {
@@ -29,8 +30,8 @@ static void look(pli_gossip_table *table) {
     atomic_store_explicit(&table->held_by, held_by, memory_order_release);
 }
 
-void pli_gossip_await(pli_gossip_table *table, bool for_marks, int64_t clock, int32_t n, const int32_t *from) {
-    table->for_marks = for_marks;
+void pli_gossip_await(pli_gossip_table *table, pli_gossip_kind kind, int64_t clock, int32_t n, const int32_t *from) {
+    table->of = kind;
     table->clock = clock;
     table->n_from = n;
     memcpy(table->from, from, (size_t)n * sizeof *from);
@@ -75,7 +76,7 @@ static void add_to_box(pli_gossip_table *table, const pli_msg *msg, pli_out *out
 static bool is_sound(const pli_gossip_table *table, const pli_msg *msg) {
     uint64_t values = (uint64_t)table->n * pli_type_bytes(table->type);
     double   weight = 1;
-    if (msg->head.kind == PLI_GOSSIP_MARK) return msg->head.body_bytes == 0;
+    if (msg->head.kind == PLI_GOSSIP_MARK || msg->head.kind == PLI_GOSSIP_MET) return msg->head.body_bytes == 0;
     if (msg->head.kind != PLI_GOSSIP_COPY) return false;
     if (table->estimates == NULL && msg->head.body_bytes != values + (table->rounds ? 0 : sizeof weight)) return false;
     if (table->estimates != NULL && msg->head.body_bytes < (table->rounds ? 0 : sizeof weight)) return false;
@@ -93,9 +94,10 @@ static void take(pli_gossip *gossip, pli_msg *msg, pli_out *out) {
         pli_msg_free(&msg);
         return;
     }
-    if (msg->head.kind == PLI_GOSSIP_MARK) {
-        if (msg->head.clock > table->marked[msg->head.src]) table->marked[msg->head.src] = msg->head.clock;
-    } else if (table->rounds) {
+    if (msg->head.kind != PLI_GOSSIP_COPY) {
+        int64_t *last = &(msg->head.kind == PLI_GOSSIP_MET ? table->met : table->marked)[msg->head.src];
+        if (msg->head.clock > *last) *last = msg->head.clock;
+    } else if (table->rounds || table->holds) {
         msg->next = NULL;
         *table->last = msg;
         table->last = &msg->next;
@@ -122,8 +124,9 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
 
 /* The worker has died: nothing of it is awaited. */
 static void await_no_more(pli_gossip *gossip, int32_t worker, pli_out *out) {
+    gossip->dead[worker] = 1;
     for (pli_gossip_table *table = gossip->tables; table != NULL; table = table->next) {
-        table->marked[worker] = INT64_MAX;
+        table->marked[worker] = table->met[worker] = INT64_MAX;
         look(table);
     }
     pli_out_ring(out);
@@ -173,11 +176,22 @@ plait_status pli_gossip_give(pli_gossip *gossip, const pli_gossip_table *table, 
     return send(gossip, table, now_ns, clock, to, PLI_GOSSIP_COPY, copy, out, err);
 }
 
-plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock,
-                             int32_t n, const int32_t *to, pli_out *out, plait_error *err) {
+plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, pli_gossip_kind kind,
+                             int64_t clock, int32_t n, const int32_t *to, pli_out *out, plait_error *err) {
     for (int32_t i = 0; i < n; i++)
-        PLI_TRY(send(gossip, table, now_ns, clock, to[i], PLI_GOSSIP_MARK, pli_msg_new(0), out, err));
+        PLI_TRY(send(gossip, table, now_ns, clock, to[i], kind, pli_msg_new(0), out, err));
     return PLAIT_OK;
+}
+
+void pli_gossip_release(pli_gossip_table *table, pli_out *out) {
+    table->holds = false;
+    for (pli_msg *msg = table->first, *next; msg != NULL; msg = next) {
+        next = msg->next;
+        add_to_box(table, msg, out);
+        pli_msg_free(&msg);
+    }
+    table->first = NULL;
+    table->last = &table->first;
 }
 
 void pli_gossip_mix(pli_gossip_table *table, double *weight, void *values) {
@@ -198,7 +212,8 @@ void pli_gossip_mix(pli_gossip_table *table, double *weight, void *values) {
 
 bool pli_gossip_init(pli_gossip *gossip, int32_t me, int32_t workers, uint64_t resend_after_ns) {
     *gossip = (pli_gossip){ .me = me, .workers = workers };
-    return pli_links_init(&gossip->links, workers, PLI_PORT_GOSSIP, resend_after_ns);
+    gossip->dead = pli_calloc((size_t)workers, 1);
+    return pli_links_init(&gossip->links, workers, PLI_PORT_GOSSIP, resend_after_ns) && gossip->dead != NULL;
 }
 
 static void free_table(pli_gossip_table *table) {
@@ -216,6 +231,8 @@ void pli_gossip_destroy(pli_gossip *gossip) {
         free_table(table);
     }
     gossip->tables = NULL;
+    pli_free(gossip->dead);
+    gossip->dead = NULL;
     if (gossip->links.link != NULL) pli_links_destroy(&gossip->links);
 }
 
@@ -224,13 +241,16 @@ pli_gossip_table *pli_gossip_add(pli_gossip *gossip, int32_t id, plait_type type
     if (table == NULL) return NULL;
     *table = (pli_gossip_table){ .next = gossip->tables, .id = id, .type = type, .n = n, .rounds = rounds };
     table->last = &table->first;
-    table->marked = pli_array((size_t)gossip->workers, sizeof *table->marked);
+    table->marked = pli_array((size_t)gossip->workers * 2, sizeof *table->marked);
+    table->of = PLI_GOSSIP_COPY;
     atomic_init(&table->held_by, -1);
     if (table->marked == NULL) {
         free_table(table);
         return NULL;
     }
-    for (int32_t w = 0; w < gossip->workers; w++) table->marked[w] = -1;
+    table->met = table->marked + gossip->workers;
+    for (int32_t w = 0; w < gossip->workers; w++)
+        table->marked[w] = table->met[w] = gossip->dead[w] ? INT64_MAX : -1;
     gossip->tables = table;
     return table;
 }

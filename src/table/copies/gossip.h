@@ -14,6 +14,8 @@
  * nobody sends to keeps what it has. (Push-sum: here copies carry weights instead of sums, which is the same.)
  *
  * *Marks* say that all copies sent before have arrived, since they are in their order: before a barrier and at the end.
+ * Marks of another kind, MET, say so before those who live meet, when a worker has died: head.clock is how many have
+ * died. From then on a worker *holds* what comes, until it has met: it is of others who have.
  *
  * Papers: Lian et al., "Can Decentralized Algorithms Outperform Centralized Algorithms?", NeurIPS 2017, algorithm 1;
  * Assran et al., "Stochastic Gradient Push for Distributed Deep Learning", ICML 2019, algorithm 1 (push-sum); Kempe,
@@ -31,7 +33,7 @@
 
 /* head.kind. head.arg32 is the table, head.clock the sender's clock. The body of a copy: its weight as a double, if it
  * has one; then the values, or with filters what pli_estimates_put has made of them. */
-typedef enum pli_gossip_kind { PLI_GOSSIP_COPY = 1, PLI_GOSSIP_MARK = 2 } pli_gossip_kind;
+typedef enum pli_gossip_kind { PLI_GOSSIP_COPY = 1, PLI_GOSSIP_MARK = 2, PLI_GOSSIP_MET = 3 } pli_gossip_kind;
 
 /* A copy that was mixed, for the event log. */
 typedef struct pli_gossip_come {
@@ -45,16 +47,18 @@ typedef struct pli_gossip_table {
     plait_type type;
     int64_t    n;       /* values of a copy */
     bool       rounds;
-    pli_msg   *first, **last; /* rounds: copies that have come and are not mixed yet */
+    pli_msg   *first, **last; /* rounds: copies that have come and are not mixed yet; else those that are held */
+    bool       holds;
     pli_estimates *estimates; /* owned: the table's filters; NULL: none. In rounds whoever mixes decodes */
     void      *box;     /* without rounds: the sum of weight x values [n] of the copies that have come; NULL before the
                          * first */
     double     box_weight;
     pli_gossip_come *come; /* [n_come] the copies in the box */
     int64_t    n_come, come_capacity;
-    int64_t   *marked;  /* [workers] the clock of each worker's last mark; -1: none */
+    int64_t   *marked, *met; /* [workers] the clock of each worker's last mark, of either kind; -1: none. What is dead
+                              * sends none, and is not awaited */
     /* what the worker waits for */
-    bool       for_marks;
+    pli_gossip_kind of;
     int64_t    clock;
     int32_t    from[PLI_NEIGHBOURS_MAX], n_from;
     _Atomic int32_t held_by; /* the first worker that is missing, or -1: release by the machine, acquire by the waiting
@@ -64,6 +68,7 @@ typedef struct pli_gossip_table {
 typedef struct pli_gossip {
     int32_t           me, workers;
     bool              survives; /* others go on when a worker has died */
+    uint8_t          *dead;     /* [workers] */
     pli_links         links;
     pli_gossip_table *tables;
 } pli_gossip;
@@ -82,12 +87,14 @@ pli_gossip_table *pli_gossip_add(pli_gossip *gossip, int32_t id, plait_type type
 /** Sends a copy (taken; NULL: there was no memory for it) to a neighbour. Errors: ENOMEM. */
 plait_status pli_gossip_give(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock,
                              int32_t to, pli_msg *copy, pli_out *out, plait_error *err);
-/** Sends a mark to each of to [n]. Errors: ENOMEM. */
-plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock,
-                             int32_t n, const int32_t *to, pli_out *out, plait_error *err);
-/** From now on the worker waits for a copy of this clock from each of from [n]; or for a mark of this or a later
- *  clock. */
-void pli_gossip_await(pli_gossip_table *table, bool for_marks, int64_t clock, int32_t n, const int32_t *from);
+/** Sends a mark, of either kind, to each of to [n]. Errors: ENOMEM. */
+plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, pli_gossip_kind kind,
+                             int64_t clock, int32_t n, const int32_t *to, pli_out *out, plait_error *err);
+/** From now on the worker waits for a copy of this clock from each of from [n]; or for a mark of that kind, of this or a
+ *  later clock. */
+void pli_gossip_await(pli_gossip_table *table, pli_gossip_kind kind, int64_t clock, int32_t n, const int32_t *from);
+/** The worker has met: what was held is in the box. */
+void pli_gossip_release(pli_gossip_table *table, pli_out *out);
 /** The copy of this clock from that neighbour; the caller owns it. NULL: it has not come. */
 pli_msg *pli_gossip_take(pli_gossip_table *table, int64_t clock, int32_t from);
 

@@ -32,7 +32,7 @@ static void deliver(pli_gossip *gossip, const uint8_t *head, size_t bytes, uint6
 /* Takes the copies of a clock that have come. With rounds, each is as long as the table says. */
 static void take_copies(pli_gossip_table *table, int64_t clock) {
     const int32_t from[] = { 1, 2 };
-    pli_gossip_await(table, false, clock, 2, from);
+    pli_gossip_await(table, PLI_GOSSIP_COPY, clock, 2, from);
     for (int32_t i = 0; i < 2; i++) {
         pli_msg *copy = pli_gossip_take(table, clock, from[i]);
         if (copy == NULL && pli_gossip_is_there(table)) abort();
@@ -44,7 +44,7 @@ static void take_copies(pli_gossip_table *table, int64_t clock) {
 /* What has come for a filtered table goes through the filters: it fits, or is refused by name. */
 static void hear_copies(pli_gossip_table *table, int64_t clock) {
     const int32_t from[] = { 1, 2 };
-    pli_gossip_await(table, false, clock, 2, from);
+    pli_gossip_await(table, PLI_GOSSIP_COPY, clock, 2, from);
     for (int32_t i = 0; i < 2; i++) {
         pli_msg     *copy = pli_gossip_take(table, clock, from[i]);
         const void  *known = NULL;

@@ -114,7 +114,7 @@ static void begin_round(network *net, int32_t me, uint64_t now, pli_out *out) {
         assert_int_equal(pli_gossip_give(&w->gossip, w->table, now, w->clock, list[i], copy_of(net, w), out, NULL),
                          PLAIT_OK);
     n = pli_neighbours_from(net->graph, net->workers, me, w->clock, list);
-    pli_gossip_await(w->table, false, w->clock, n, list);
+    pli_gossip_await(w->table, PLI_GOSSIP_COPY, w->clock, n, list);
     w->waits = true;
 }
 
@@ -146,9 +146,9 @@ static void pass_on(network *net, int32_t me, uint64_t now, pli_out *out) {
 static void mark(network *net, int32_t me, uint64_t now, pli_out *out) {
     worker *w = &net->w[me];
     int32_t list[PLI_NEIGHBOURS_MAX], n = pli_neighbours_ever_to(net->graph, net->workers, me, list);
-    assert_int_equal(pli_gossip_mark(&w->gossip, w->table, now, 0, n, list, out, NULL), PLAIT_OK);
+    assert_int_equal(pli_gossip_mark(&w->gossip, w->table, now, PLI_GOSSIP_MARK, 0, n, list, out, NULL), PLAIT_OK);
     n = pli_neighbours_ever_from(net->graph, net->workers, me, list);
-    pli_gossip_await(w->table, true, 0, n, list);
+    pli_gossip_await(w->table, PLI_GOSSIP_MARK, 0, n, list);
     w->waits = w->marked = true;
 }
 

@@ -10,7 +10,8 @@
 #include "table/events.h"
 #include "table/topology/agreed_coded.h"
 
-plait_status pli_agreed_clock_open(plait_job *job, plait_error *err) {
+plait_status pli_agreed_clock_open(plait_job *job, bool clocks, plait_error *err) {
+    job->agreed_clocks = job->agreed_clocks || clocks;
     return job->agreed != NULL ? PLAIT_OK : pli_agreed_run_open(job->comm, job->group, &job->agreed, err);
 }
 
@@ -226,6 +227,22 @@ plait_status pli_agreed_clock_end(plait_job *job, plait_error *err) {
     return job->client.n_used > 0 ? end_both(job, err) : end_sums(job, err);
 }
 
+/* --- clocks that are no steps ------------------------------------------------------------------------------------- */
+
+plait_status pli_agreed_meet(plait_job *job, plait_error *err) {
+    pli_agreed_part *parts = pli_calloc((size_t)job->tables + 1, sizeof *parts);
+    plait_status     status = PLAIT_STAND_IN;
+    if (parts == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to go on without the dead");
+    while (status == PLAIT_STAND_IN) {
+        int64_t n = 0;
+        status = give_all(job, parts, &n, err);
+        if (status >= 0) status = pli_agreed_run_step(job->agreed, n, parts, err);
+        status = gave_all(job, status, err);
+    }
+    pli_free(parts);
+    return status;
+}
+
 /* --- the job's own collectives ------------------------------------------------------------------------------------ */
 
 /* Lays what has come side by side in one message. */
@@ -254,7 +271,10 @@ plait_status pli_agreed_gather(plait_job *job, const void *mine, size_t bytes, p
     plait_status          status = PLAIT_STAND_IN;
     if (piece == NULL || list == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for a collective");
     if (status >= 0) memcpy(pli_msg_body(list), mine, bytes);
-    while (status == PLAIT_STAND_IN) status = pli_agreed_run_step(job->agreed, 1, &part, err);
+    while (status == PLAIT_STAND_IN) {
+        status = pli_agreed_run_step(job->agreed, 1, &part, err);
+        if (status == PLAIT_STAND_IN && !job->agreed_clocks && pli_agreed_meet(job, err) < 0) status = err->code;
+    }
     if (status >= 0) status = lay(job, piece, came, held_out, err);
     for (int32_t w = 0; piece != NULL && w < workers; w++) pli_msg_free(&piece[w]);
     pli_free(piece);

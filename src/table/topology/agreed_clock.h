@@ -36,14 +36,19 @@
 
 #include "table/table.h"
 
-/** Before the job's first table of that kind is opened. All workers do so between the same two collectives. Errors:
- *  ENOMEM. */
-plait_status pli_agreed_clock_open(plait_job *job, plait_error *err);
+/** Before the job's first table of that kind is opened. All workers do so between the same two collectives. clocks: the
+ *  job's clocks are steps, and not only its collectives. Errors: ENOMEM. */
+plait_status pli_agreed_clock_open(plait_job *job, bool clocks, plait_error *err);
 void         pli_agreed_clock_close(plait_job *job);
 /** Ends the worker's clock: makes and applies the sums of all tables. PLAIT_STAND_IN: nothing was applied, and the
  *  worker is still in the clock; what pli_client_holder says of `next` falls to it. Errors: ENOMEM, EMISMATCH, those of
  *  a wait. */
 plait_status pli_agreed_clock_end(plait_job *job, plait_error *err);
+
+/** Where clocks are no steps (agreed_clocks): tables give what those who live need of each other to go on without the
+ *  dead, in a step of its own. All do so after any step that answers PLAIT_STAND_IN, whatever it was, so it is the same
+ *  on all; a worker begins it when it hears of a death first. Errors: as of a step. */
+plait_status pli_agreed_meet(plait_job *job, plait_error *err);
 
 /** A collective of the living workers: each brings mine [bytes], and gets what all have brought in came [workers], lent
  *  until held_out is freed; of a worker that is absent, NULL. Errors: ENOMEM, EMISMATCH, those of a wait. */

@@ -23,6 +23,7 @@
 #include "table/state/updates.h"
 #include "table/state/values.h"
 #include "table/table.h"
+#include "table/topology/agreed_clock.h"
 #include "table/topology/averaged.h"
 
 enum { WHAT_BYTES = 128, MIX = 4096 /* values at a time */ };
@@ -337,7 +338,7 @@ static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *
         status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to[i], copy[i], &out, err);
         copy[i] = NULL;
     }
-    pli_gossip_await(a->peers, false, clock, n_from, from);
+    pli_gossip_await(a->peers, PLI_GOSSIP_COPY, clock, n_from, from);
     pli_port_leave(job->gossip_port, &out);
     for (int32_t i = 0; i < n_to; i++) pli_msg_free(&copy[i]);
     return status;
@@ -446,7 +447,7 @@ static plait_status weighted_copy(plait_table *table, int64_t clock, int32_t to,
 }
 
 /* Mixes what has come, and sends the copy to the next neighbour with a part of its weight. */
-static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err) {
+plait_status pli_averaged_pass_on(plait_table *table, int64_t clock, plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
     plait_status         status = PLAIT_OK;
@@ -481,33 +482,64 @@ static plait_status gossip_ends(plait_table *table, plait_error *err) {
     return move_own(table, table->job->clock, err);
 }
 
+/* Nobody waits, save when a worker has died. */
+static plait_status clock_alone(plait_table *table, int64_t clock, plait_error *err) {
+    plait_job *job = table->job;
+    if (job->agreed != NULL && (pli_agreed_run_lost(job->agreed) || pli_averaged_must_meet(table)))
+        PLI_TRY(pli_agreed_meet(job, err));
+    return pli_averaged_pass_on(table, clock, err);
+}
+
 static plait_status gossip_clock(plait_table *table, plait_error *err) {
     const int64_t clock = table->job->clock;
-    if (!pli_averaged_of(table)->peers->rounds) return pass_on(table, clock, err);
+    if (!pli_averaged_of(table)->peers->rounds) return clock_alone(table, clock, err);
     return pli_averaged_meets(table, clock) ? round_of(table, clock, err) : PLAIT_OK;
 }
 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
 
-/* Waits until all copies that were sent to this worker have come, and mixes them. */
-static plait_status gather_copies(plait_table *table, plait_error *err) {
+/* At a barrier others must not wait for who waits here, if they meet without the dead: it comes, too. Where they meet
+ * already, all come. */
+static bool may_go_on(void *arg) {
+    plait_table *table = arg;
+    plait_job   *job = table->job;
+    return pli_gossip_is_there(pli_averaged_of(table)->peers) ||
+           (pli_averaged_of(table)->peers->of == PLI_GOSSIP_MARK && job->agreed != NULL && !job->agreed_clocks &&
+            pli_agreed_run_lost(job->agreed));
+}
+
+plait_status pli_averaged_gather(plait_table *table, pli_gossip_kind kind, int64_t number, plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
+    const pli_reason     reason = { .tell = tell, .show = show, .arg = table };
     int32_t  list[PLI_NEIGHBOURS_MAX], me = pli_job_me(job);
     uint64_t now_ns;
     pli_out  out;
     pli_port_enter(job->gossip_port, &now_ns, &out);
-    plait_status status = pli_gossip_mark(&job->gossip, a->peers, now_ns, a->marks,
+    plait_status status = pli_gossip_mark(&job->gossip, a->peers, now_ns, kind, number,
                                           pli_among_ever_to(a->graph, &a->among, me, list), list, &out, err);
     int32_t n = pli_among_ever_from(a->graph, &a->among, me, list);
-    pli_gossip_await(a->peers, true, a->marks++, n, list);
+    pli_gossip_await(a->peers, kind, number, n, list);
     pli_port_leave(job->gossip_port, &out);
-    if (status >= 0) status = wait_for_neighbours(table, err);
+    if (status >= 0) status = pli_comm_wait(job->comm, may_go_on, table, &reason, err);
+    if (status >= 0 && !pli_gossip_is_there(a->peers)) return PLAIT_STAND_IN;
     if (status < 0 || !pli_store_own(&a->shard.store)) return status < 0 ? status : no_memory(table, err);
     pli_port_enter(job->gossip_port, &now_ns, &out);
     mix_box(table, job->clock);
+    a->peers->holds = kind == PLI_GOSSIP_MET;
     pli_port_leave(job->gossip_port, &out);
     return PLAIT_OK;
+}
+
+/* All copies have come, and those who live have met if they must. */
+static plait_status gather_all(plait_table *table, plait_error *err) {
+    struct pli_averaged *a = table->state;
+    plait_status         status = a->peers->rounds ? PLAIT_OK : PLAIT_STAND_IN;
+    while (status == PLAIT_STAND_IN) {
+        status = pli_averaged_gather(table, PLI_GOSSIP_MARK, a->marks, err);
+        if (status == PLAIT_STAND_IN) PLI_TRY(pli_agreed_meet(table->job, err));
+    }
+    return status;
 }
 
 static plait_status sum_mirrors(plait_table *table, plait_error *err) {
@@ -521,11 +553,16 @@ static plait_status sum_mirrors(plait_table *table, plait_error *err) {
 
 static plait_status gossip_settle(plait_table *table, plait_error *err) {
     struct pli_averaged *a = table->state;
+    plait_status         status;
     if (table->job->layout.workers == 1) return PLAIT_OK;
-    if (!a->peers->rounds) PLI_TRY(gather_copies(table, err));
     if (a->average == NULL) a->average = pli_aligned((size_t)((a->n + 1) * table->spec.width));
     if (a->average == NULL) return no_memory(table, err);
-    PLI_TRY(sum_mirrors(table, err));
+    do {
+        PLI_TRY(gather_all(table, err));
+        status = sum_mirrors(table, err);
+    } while (status == PLAIT_STAND_IN);
+    if (status < 0) return status;
+    a->marks++;
     pli_values_scale(table->spec.type, a->n, 1 / pli_updates_at(&table->spec, a->average, a->n), a->average);
     return PLAIT_OK;
 }

@@ -22,6 +22,11 @@
  *   all of it without rounds (async: nobody knows what it has given away), or before the first round of a run that was
  *   resumed from a checkpoint. Then those who live go on with the average of their own, by their weights.
  *
+ * Without rounds clocks are no steps, and nobody waits, save to meet: whoever hears of a death calls the others together
+ * (pli_agreed_meet), and they come at the end of their clocks, or from a barrier or another collective. Before they sum,
+ * all copies that are under way among them are gathered, so that no weight of theirs is lost; what comes behind that is
+ * of somebody who has met already.
+ *
  * At a barrier the same sum is made, without changing mirrors.
  *
  * Papers: those of gossip.h; the meeting is what a run does that begins from a checkpoint with fewer workers. */
@@ -65,7 +70,7 @@ plait_status pli_averaged_agree(plait_table *table, plait_error *err) {
         a->sum == NULL)
         return no_memory(table, err);
     pli_averaged_equal(a);
-    return pli_agreed_clock_open(table->job, err);
+    return pli_agreed_clock_open(table->job, pli_policy_at_clock(&a->policy), err);
 }
 
 void pli_averaged_forget(struct pli_averaged *a) {
@@ -158,21 +163,32 @@ static pli_agreed_part part_of(const plait_table *table, void *sum) {
 }
 
 plait_status pli_averaged_sum(plait_table *table, void *sum, plait_error *err) {
+    plait_job            *job = table->job;
     const pli_agreed_part part = part_of(table, sum);
     plait_status          status;
     do {
-        fill(table, pli_agreed_run_next(table->job->agreed));
-        status = pli_agreed_run_step(table->job->agreed, 1, &part, err);
-    } while (status == PLAIT_STAND_IN);
+        fill(table, pli_agreed_run_next(job->agreed));
+        status = pli_agreed_run_step(job->agreed, 1, &part, err);
+    } while (status == PLAIT_STAND_IN && job->agreed_clocks);
+    if (status == PLAIT_STAND_IN) PLI_TRY(pli_agreed_meet(job, err));
     return status;
 }
 
 /* --- the clock ---------------------------------------------------------------------------------------------------- */
 
-static bool must_meet(const plait_table *table) {
+bool pli_averaged_must_meet(const plait_table *table) {
     const struct pli_averaged *a = table->state;
     const uint8_t             *dead = pli_agreed_run_next(table->job->agreed);
     return memcmp(dead, a->gone, (size_t)table->job->layout.workers) != 0;
+}
+
+/* Without rounds copies may be under way. */
+static plait_status gather(plait_table *table, plait_error *err) {
+    const uint8_t *dead = pli_agreed_run_next(table->job->agreed);
+    int64_t        n = 0;
+    if (pli_averaged_of(table)->peers->rounds) return PLAIT_OK;
+    for (int32_t w = 0; w < table->job->layout.workers; w++) n += dead[w];
+    return pli_averaged_gather(table, PLI_GOSSIP_MET, n, err);
 }
 
 static plait_status give_round(plait_table *table, pli_agreed_part *part, plait_error *err) {
@@ -192,8 +208,10 @@ static plait_status give_round(plait_table *table, pli_agreed_part *part, plait_
 
 plait_status pli_averaged_give(plait_table *table, pli_agreed_part *part, int64_t *n, plait_error *err) {
     struct pli_averaged *a = table->state;
-    a->meets = must_meet(table);
+    if (a->gone == NULL) return PLAIT_OK;
+    a->meets = pli_averaged_must_meet(table);
     if (a->meets) {
+        PLI_TRY(gather(table, err));
         fill(table, pli_agreed_run_next(table->job->agreed));
         *part = part_of(table, a->sum);
     } else if (a->peers->rounds && pli_averaged_meets(table, table->job->clock)) {
@@ -244,11 +262,12 @@ static void leave_out(const plait_table *table) {
     a->among.n = n;
 }
 
-/* To the event log a meeting is a round in which each gives its mirror to each. */
+/* To the event log a meeting is a round in which each gives its mirror to each. Without rounds workers are in different
+ * clocks, and it is no matter of copies. */
 static void note_meeting(const plait_table *table) {
     const struct pli_averaged *a = table->state;
     const int64_t              clock = table->job->clock;
-    for (int kind = 0; kind < 2; kind++)
+    for (int kind = 0; a->peers->rounds && kind < 2; kind++)
         for (int32_t i = 0; i < a->among.n; i++)
             if (a->living[i] != pli_job_me(table->job))
                 pli_averaged_raise(table, kind == 0 ? PLI_EVENT_GIVE : PLI_EVENT_MIX, a->living[i], clock, clock);
@@ -271,6 +290,7 @@ static plait_status end_meeting(plait_table *table, plait_error *err) {
     pli_port_enter(table->job->gossip_port, &now_ns, &out); /* the machine decodes where there are no rounds */
     const plait_status status = pli_averaged_filters(table, err);
     a->peers->estimates = a->estimates;
+    if (status >= 0) pli_gossip_release(a->peers, &out);
     pli_port_leave(table->job->gossip_port, &out);
     return status;
 }
@@ -282,5 +302,7 @@ plait_status pli_averaged_gave(plait_table *table, plait_status status, plait_er
     if (status == PLAIT_OK && a->meets) status = end_meeting(table, err);
     else if (status == PLAIT_OK && round) status = end_round(table, err);
     free_round(table);
+    if (status == PLAIT_OK && !a->peers->rounds && table->job->agreed_clocks)
+        status = pli_averaged_pass_on(table, table->job->clock, err);
     return status < 0 ? status : PLAIT_OK;
 }
