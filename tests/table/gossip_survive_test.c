@@ -44,7 +44,7 @@ typedef struct plan {
     int32_t     workers, spares, victim, killer, second; /* -1: nobody */
     int64_t     at, gap, period; /* at: the killer's clock, -1: it kills nobody; period of local-sgd, 0: bsp */
     int         where;
-    bool        keyed, lossy;
+    bool        keyed, lossy, async;
     char        cluster[600];
 } plan;
 
@@ -104,6 +104,7 @@ static bool dies(int32_t v) { return v == p.victim || v == p.second; }
 /* May something be missing of what worker v's items have added? */
 static bool may_lack(int32_t v) {
     const bool at_once = p.second >= 0 && (p.at < 0 || p.gap < 2);
+    if (p.async) return true;
     if (p.period > 0) return dies(v) || (at_once && strcmp(p.topology, "gossip:exp") == 0);
     return at_once && strcmp(p.topology, "gossip:exp") == 0;
 }
@@ -142,7 +143,7 @@ static plait_status check_mirror(plait_table *table, int32_t me, const double av
     double         own[VALUES];
     const uint64_t keys[ITEMS] = { 0, 1, 2 };
     PLI_TRY(plait_table_get(table, ITEMS, keys, own));
-    for (int32_t n = 0; p.period == 0 && n < ITEMS * p.workers; n++)
+    for (int32_t n = 0; p.period == 0 && !p.async && n < ITEMS * p.workers; n++)
         if (!(fabs(own[n] - average[n]) < 0.01 * CLOCKS))
             return wrong("rank %d: value %d of its mirror is %g, of the average %g", me, n, own[n], average[n]);
     return PLAIT_OK;
@@ -229,6 +230,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     plait_job_opts_init(&o);
     o.topology = p.topology;
     if (p.period > 0) snprintf(consistency, sizeof consistency, "local-sgd:%d", (int)p.period);
+    if (p.async) snprintf(consistency, sizeof consistency, "async");
     o.consistency = consistency;
     o.replicas = 2;
     o.spares = p.spares;
@@ -261,7 +263,7 @@ static void tell(const char *text) {
     print_message("PLAIT_SEED=%llu on %s: %s, %d workers (%d spares), filter %s%s, period %d, rank %d dies at %lld.%d "
                   "of rank %d, then %d, %d later: %s\n%s",
                   (unsigned long long)p.seed, p.transport, p.topology, p.workers, p.spares,
-                  p.filter != NULL ? p.filter : "none", p.keyed ? ", keyed" : "", (int)p.period, p.victim,
+                  p.filter != NULL ? p.filter : "none", p.keyed ? ", keyed" : "", p.async ? -1 : (int)p.period, p.victim,
                   (long long)p.at, p.where, p.killer, p.second, (int)p.gap, text, p.cluster);
 }
 
@@ -278,6 +280,7 @@ static void draw(pli_random *r) {
     p.period = pli_random_below(r, 4) == 0 ? 2 + (int64_t)pli_random_below(r, 3) : 0;
     p.victim = p.killer = p.second = -1;
     p.at = -1;
+    p.async = p.period == 0 && pli_random_below(r, 3) == 0;
 }
 
 static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
