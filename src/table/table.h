@@ -88,7 +88,8 @@ typedef struct pli_topology_ops {
     struct pli_mirror *(*held)(plait_table *table);
     /** With them, of a table without such a mirror: give writes what the table has to give to the step that ends the
      *  clock to part, and counts it in *n; lent until `gave`, which hears what became of the step: PLAIT_OK, all have
-     *  it; PLAIT_STAND_IN, nobody. It hears of a failure, too. NULL: nothing. */
+     *  it; PLAIT_STAND_IN, nobody. It hears of a failure, too. give itself answers PLAIT_STAND_IN if another worker has
+     *  died meanwhile, so that no step can end. NULL: nothing. */
     plait_status (*give)(plait_table *table, struct pli_agreed_part *part, int64_t *n, plait_error *err);
     plait_status (*gave)(plait_table *table, plait_status status, plait_error *err);
     /** With them: the clock has ended, but is not counted yet. NULL: nothing to do. */

@@ -133,7 +133,9 @@ static plait_status check_model(plait_table *table, int32_t me) {
     const uint64_t keys[ITEMS] = { 0, 1, 2 };
     PLI_TRY(plait_table_get(table, ITEMS, keys, values));
     for (int32_t n = 0; n < ITEMS * p.workers; n++) sum -= values[n];
-    const double most = due * (p.second >= 0 ? 1.8 : 1.4), least = due * (p.second >= 0 ? 0.2 : 0.4);
+    /* without rounds the average of those who live counts, which is less or more by what a dead one had */
+    const double most = due * (p.async ? 3 : p.second >= 0 ? 1.8 : 1.4);
+    const double least = due * (p.async ? 0 : p.second >= 0 ? 0.2 : 0.4);
     if (sum <= most && sum >= least) return PLAIT_OK;
     return wrong("rank %d ends with %g in all, where %g were added", me, sum, due);
 }

@@ -179,7 +179,8 @@ plait_status pli_gossip_give(pli_gossip *gossip, const pli_gossip_table *table, 
 plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, pli_gossip_kind kind,
                              int64_t clock, int32_t n, const int32_t *to, pli_out *out, plait_error *err) {
     for (int32_t i = 0; i < n; i++)
-        PLI_TRY(send(gossip, table, now_ns, clock, to[i], kind, pli_msg_new(0), out, err));
+        if (!gossip->dead[to[i]])
+            PLI_TRY(send(gossip, table, now_ns, clock, to[i], kind, pli_msg_new(0), out, err));
     return PLAIT_OK;
 }
 

@@ -53,10 +53,10 @@ static plait_status take_all(const plait_job *job, pli_agreed_part *parts, int64
 
 /* The same of tables without mirrors that are summed. */
 static plait_status give_all(const plait_job *job, pli_agreed_part *parts, int64_t *n, plait_error *err) {
-    for (int64_t t = 0; t < job->tables; t++)
-        if (job->table[t]->ops->give != NULL)
-            PLI_TRY(job->table[t]->ops->give(job->table[t], &parts[*n], n, err));
-    return PLAIT_OK;
+    plait_status status = PLAIT_OK;
+    for (int64_t t = 0; status == PLAIT_OK && t < job->tables; t++)
+        if (job->table[t]->ops->give != NULL) status = job->table[t]->ops->give(job->table[t], &parts[*n], n, err);
+    return status;
 }
 
 static plait_status gave_all(const plait_job *job, plait_status status, plait_error *err) {
@@ -107,7 +107,8 @@ static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_erro
     plait_status     status = pli_agreed_coded_cut(job, err);
     if (status >= 0) status = take_all(job, parts, &n, err);
     if (status >= 0) status = give_all(job, parts, &n, err);
-    if (status >= 0) status = pli_agreed_coded_begin(&coded, job, err);
+    if (status == PLAIT_STAND_IN) status = pli_agreed_run_step(job->agreed, 0, parts, err); /* no step ends now */
+    else if (status >= 0) status = pli_agreed_coded_begin(&coded, job, err);
     if (status == PLAIT_OK) {
         n += pli_agreed_coded_parts(&coded, parts + n);
         status = pli_agreed_run_step(job->agreed, n, parts, err);
@@ -236,6 +237,7 @@ plait_status pli_agreed_meet(plait_job *job, plait_error *err) {
     while (status == PLAIT_STAND_IN) {
         int64_t n = 0;
         status = give_all(job, parts, &n, err);
+        if (status == PLAIT_STAND_IN) n = 0; /* another has died */
         if (status >= 0) status = pli_agreed_run_step(job->agreed, n, parts, err);
         status = gave_all(job, status, err);
     }

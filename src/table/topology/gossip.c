@@ -458,7 +458,7 @@ plait_status pli_averaged_pass_on(plait_table *table, int64_t clock, plait_error
     if (!pli_store_own(&a->shard.store)) return no_memory(table, err);
     pli_port_enter(job->gossip_port, &now_ns, &out);
     mix_box(table, clock);
-    if (to >= 0 && a->weight >= LEAST_WEIGHT) {
+    if (to >= 0 && !job->gossip.dead[to] && a->weight >= LEAST_WEIGHT) {
         pli_msg *copy = NULL;
         status = weighted_copy(table, clock, to, &copy, err);
         if (status >= 0) pli_averaged_raise(table, PLI_EVENT_GIVE, to, clock, clock);
@@ -498,13 +498,13 @@ static plait_status gossip_clock(plait_table *table, plait_error *err) {
 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
 
-/* At a barrier others must not wait for who waits here, if they meet without the dead: it comes, too. Where they meet
- * already, all come. */
+/* Others must not wait for who waits here, if a worker has died: they meet, at another table perhaps, and it comes,
+ * too. */
 static bool may_go_on(void *arg) {
     plait_table *table = arg;
     plait_job   *job = table->job;
     return pli_gossip_is_there(pli_averaged_of(table)->peers) ||
-           (pli_averaged_of(table)->peers->of == PLI_GOSSIP_MARK && job->agreed != NULL && !job->agreed_clocks &&
+           (job->agreed != NULL && (!job->agreed_clocks || pli_averaged_of(table)->peers->of == PLI_GOSSIP_MET) &&
             pli_agreed_run_lost(job->agreed));
 }
 

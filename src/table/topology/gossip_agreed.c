@@ -211,7 +211,8 @@ plait_status pli_averaged_give(plait_table *table, pli_agreed_part *part, int64_
     if (a->gone == NULL) return PLAIT_OK;
     a->meets = pli_averaged_must_meet(table);
     if (a->meets) {
-        PLI_TRY(gather(table, err));
+        const plait_status status = gather(table, err);
+        if (status != PLAIT_OK) return status;
         fill(table, pli_agreed_run_next(table->job->agreed));
         *part = part_of(table, a->sum);
     } else if (a->peers->rounds && pli_averaged_meets(table, table->job->clock)) {
