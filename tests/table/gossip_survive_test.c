@@ -4,7 +4,8 @@
  * To `counts`, worker v's item h adds 1 in each clock, whoever holds it. Behind a barrier everybody reads the average
  * of all mirrors, which is the number of clocks if every update is there once: under rounds, whoever has died, as what
  * went into the last round lies with neighbours. (Under local-sgd what a dead mirror had moved since the last round may
- * be missing; and where two die at once in exp, what only they had.) `model` is ruled by sgd and passes through the
+ * be missing; and where two die at once in exp, what only they had. Under async what a dead mirror held is missing.)
+ * `model` is ruled by sgd and passes through the
  * filters; of those with a loss something may be missing, and nothing counts twice.
  *
  * At the end come clocks without updates: by rounds alone each worker's own mirror must come near the average of all,
@@ -265,7 +266,8 @@ static void tell(const char *text) {
     print_message("PLAIT_SEED=%llu on %s: %s, %d workers (%d spares), filter %s%s, period %d, rank %d dies at %lld.%d "
                   "of rank %d, then %d, %d later: %s\n%s",
                   (unsigned long long)p.seed, p.transport, p.topology, p.workers, p.spares,
-                  p.filter != NULL ? p.filter : "none", p.keyed ? ", keyed" : "", p.async ? -1 : (int)p.period, p.victim,
+                  p.filter != NULL ? p.filter : "none", p.keyed ? ", keyed" : "", p.async ? -1 : (int)p.period,
+                  p.victim,
                   (long long)p.at, p.where, p.killer, p.second, (int)p.gap, text, p.cluster);
 }
 

@@ -90,8 +90,8 @@ plait_status pli_gossip_give(pli_gossip *gossip, const pli_gossip_table *table, 
 /** Sends a mark, of either kind, to each of to [n]. Errors: ENOMEM. */
 plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, pli_gossip_kind kind,
                              int64_t clock, int32_t n, const int32_t *to, pli_out *out, plait_error *err);
-/** From now on the worker waits for a copy of this clock from each of from [n]; or for a mark of that kind, of this or a
- *  later clock. */
+/** From now on the worker waits for a copy of this clock from each of from [n]; or for a mark of that kind, of this or
+ *  a later clock. */
 void pli_gossip_await(pli_gossip_table *table, pli_gossip_kind kind, int64_t clock, int32_t n, const int32_t *from);
 /** The worker has met: what was held is in the box. */
 void pli_gossip_release(pli_gossip_table *table, pli_out *out);

@@ -62,8 +62,9 @@ void pli_averaged_raise(const plait_table *table, pli_event_kind kind, int32_t p
 /** Opens the table's filters, if it has any, among those who average now: all know that their mirrors are the own one.
  *  Those that were open are closed. Errors: ENOMEM, EREFUSED. */
 plait_status pli_averaged_filters(plait_table *table, plait_error *err);
-/** Without rounds: waits until all copies that were sent to this worker have come, as marks of this kind say, and mixes
- *  them. PLAIT_STAND_IN: a worker has died, and there is another thing to do first. Errors: ENOMEM, those of a wait. */
+/** Without rounds: waits until all copies that were sent to this worker have come, as marks of this kind say, and
+ *  mixes them. PLAIT_STAND_IN: a worker has died, and there is another thing to do first. Errors: ENOMEM, those of
+ *  a wait. */
 plait_status pli_averaged_gather(plait_table *table, pli_gossip_kind kind, int64_t number, plait_error *err);
 /** The end of a clock without rounds: mixes what has come, and gives a part of the weight to the next neighbour. */
 plait_status pli_averaged_pass_on(plait_table *table, int64_t clock, plait_error *err);
@@ -81,8 +82,8 @@ plait_status pli_averaged_gave(plait_table *table, plait_status status, plait_er
 /** Must those who live meet, since a worker has died? */
 bool         pli_averaged_must_meet(const plait_table *table);
 /** Sums the mirrors of those who live into sum [n + 1], times their weights, the weights behind them: with what is left
- *  of those who have died since. Collective. PLAIT_STAND_IN: without rounds, those who live have met; once more. Errors:
- *  ENOMEM, those of a step. */
+ *  of those who have died since. Collective. PLAIT_STAND_IN: without rounds, those who live have met; once more.
+ *  Errors: ENOMEM, those of a step. */
 plait_status pli_averaged_sum(plait_table *table, void *sum, plait_error *err);
 /** All mirrors are as the own one from now on. */
 void         pli_averaged_equal(struct pli_averaged *a);

@@ -22,10 +22,10 @@
  *   all of it without rounds (async: nobody knows what it has given away), or before the first round of a run that was
  *   resumed from a checkpoint. Then those who live go on with the average of their own, by their weights.
  *
- * Without rounds clocks are no steps, and nobody waits, save to meet: whoever hears of a death calls the others together
- * (pli_agreed_meet), and they come at the end of their clocks, or from a barrier or another collective. Before they sum,
- * all copies that are under way among them are gathered, so that no weight of theirs is lost; what comes behind that is
- * of somebody who has met already.
+ * Without rounds clocks are no steps, and nobody waits, save to meet: whoever hears of a death calls the others
+ * together (pli_agreed_meet), and they come at the end of their clocks, or from a barrier or another collective. Before
+ * they sum, all copies that are under way among them are gathered, so that no weight of theirs is lost; what comes
+ * behind that is of somebody who has met already.
  *
  * At a barrier the same sum is made, without changing mirrors.
  *
