@@ -93,8 +93,6 @@ enum {
     PLAIT_OWN_STEPS = 1 << 1,
     /* It decides when it ends: no --patience. */
     PLAIT_OWN_END = 1 << 3,
-    /* Its server functions update tables: all workers call them, so none joins or leaves (--workers MIN:MAX). */
-    PLAIT_FUNCTIONS_UPDATE = 1 << 4,
     /* It compares sums or losses of one function: no filter with a loss, no dropout. */
     PLAIT_COMPARES = 1 << 5,
     /* Its loss must be smooth. */

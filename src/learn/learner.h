@@ -78,7 +78,6 @@ typedef struct pli_learner_more {
     const pli_solver *const *solvers;
     bool                     by_name_only;
     bool                     adds; /* its tables have no update rule, though it takes --optimizer */
-    bool        same_workers; /* as the trait PLAIT_SAME_WORKERS */
     bool        settles;     /* with --balance dynamic rows change hands where all workers meet (solve/settled.h) */
     bool        each_update; /* what its workers add stands for their rows: none may be dropped (--backup) */
     bool        two_passes;  /* one pass over the rows is not enough */

@@ -177,6 +177,8 @@ plait_status pli_schedule_end_step(plait_schedule *s);
 plait_status pli_schedule_stand_in(plait_schedule *s);
 /** step.c: a worker that was away goes on with this step. Of `rotate` alone, whose plans follow from the step. */
 void         pli_schedule_skip_to(plait_schedule *s, int64_t step);
+/** The worker was away in the step of this clock, of a schedule that it no longer has: it tells the event log. */
+void         pli_schedule_tell_missed(plait_comm *comm, int64_t clock);
 
 /** Are the tables that have come since the last call as strict as the job? Errors: EREFUSED. */
 plait_status pli_schedule_check_tables(plait_schedule *s);

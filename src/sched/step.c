@@ -104,17 +104,19 @@ static void turn_page(plait_schedule *s) {
     s->step++;
 }
 
-/* The log shows steps that the worker has missed as empty turns with both flags. */
+/* The log shows it as an empty turn with both flags. */
+void pli_schedule_tell_missed(plait_comm *comm, int64_t clock) {
+    const pli_event_sink *sink = pli_comm_events(comm);
+    pli_event_touch       none;
+    if (sink != NULL)
+        pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TURN, .rank = plait_comm_rank(comm), .table = -1,
+                                            .row = 3, .clock = clock, .seq = (uint64_t)clock, .info.touch = &none });
+}
+
 void pli_schedule_skip_to(plait_schedule *s, int64_t step) {
-    const pli_event_sink *sink = pli_comm_events(s->job->comm);
-    const int64_t         clock = plait_job_clock_now(s->job);
+    const int64_t clock = plait_job_clock_now(s->job);
     s->plan.n = s->was.n = s->before.n = 0;
-    for (; s->step < step; s->step++) {
-        const int64_t missed = clock - (step - s->step);
-        if (sink != NULL)
-            pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TURN, .rank = s->rank, .table = -1, .row = 3,
-                                                .clock = missed, .seq = (uint64_t)missed, .info.touch = s->touch });
-    }
+    for (; s->step < step; s->step++) pli_schedule_tell_missed(s->job->comm, clock - (step - s->step));
 }
 
 /* Makes the plan, the same on all workers. */

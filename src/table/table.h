@@ -346,6 +346,12 @@ plait_status pli_job_join(plait_job *job, int64_t from, plait_error *err);
 bool         pli_job_is_away(const plait_job *job, int32_t worker);
 int32_t      pli_job_away(const plait_job *job);
 bool         pli_job_roster_changed(const plait_job *job);
+/** shut: nobody is let in with the clocks that end from here on; all who are in say the same. */
+void         pli_job_shut(plait_job *job, bool shut);
+/** How many server functions that update tables the worker has called; one that has joined takes the number from one
+ *  that was in, and may call such functions from then on. */
+uint64_t     pli_job_calls(const plait_job *job);
+void         pli_job_take_calls(plait_job *job, uint64_t calls);
 /** Sends what was added since in a dead worker's stead. */
 plait_status pli_job_give_stead(plait_job *job, plait_error *err);
 /** The same, and waits again. */

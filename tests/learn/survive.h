@@ -526,7 +526,11 @@ static inline void check(const story *s, const kind *k, const story *whole, cons
         fail_msg("%s: %lld spares", seed, (long long)r->spares);
     const bool votes = k->own != NULL && k->own->votes, solves = k->own != NULL && k->own->solves;
     const bool any_clocks = votes || solves || (k->own != NULL && k->own->revotes);
-    if ((r->clocks != want->clocks && !any_clocks) || !isfinite(r->train_loss))
+    const bool opens = strcmp(k->model, "gbdt") == 0 || strcmp(k->model, "forest") == 0 ||
+                       pli_is(k->optimizer, "lbfgs");
+    const int64_t doors = s->opts.slots > 0 && opens ? r->epochs : 0; /* clocks more at most (solve/doors.h) */
+    const bool right = want->clocks <= r->clocks && r->clocks <= want->clocks + doors;
+    if ((!right && !any_clocks) || !isfinite(r->train_loss))
         fail_msg("%s: %lld clocks", seed, (long long)r->clocks);
     if (s->kept_clocks != r->clocks)
         fail_msg("%s: the model was handed over in clock %lld, not %lld", seed, (long long)s->kept_clocks,

@@ -7,14 +7,9 @@
 
 enum { RUNS = 3, RUNS_FULL = 40, LEAST = 2, MOST = 4, CHANGES = 4, SCALE = 120 };
 
-/* Do workers come and go with it? docs/elastic.md says what is refused. */
+/* Do workers come and go with it? They do wherever all updates of a clock apply together. */
 static bool is_elastic(const kind *k) {
-    static const char *const refused[] = { "gbdt", "forest" };
-    const bool whole = strcmp(k->consistency, "bsp") == 0 || strcmp(k->consistency, "bounded-delay:0") == 0;
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strcmp(k->model, refused[i]) == 0) return false;
-    if (pli_is(k->optimizer, "lbfgs")) return false;
-    return whole && !(pli_is(k->optimizer, "cd") && strcmp(k->model, "hinge") != 0);
+    return strcmp(k->consistency, "bsp") == 0 || strcmp(k->consistency, "bounded-delay:0") == 0;
 }
 
 static plait_status refused_or_not(const kind *k, plait_data *const data[SETS], const int *stop, plait_error *err) {
@@ -73,7 +68,7 @@ static void come_and_go(const kind *k, const char *balance, plait_data *const da
     s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
     if (dies) draw_death(&s, &r, whole);
     else s.victim = RANKS_MAX;
-    snprintf(what, sizeof what, "seed %llu (%s%s): --scale %s, rank %d of %d + %d at call %lld of rank %d",
+    snprintf(what, sizeof what, "PLAIT_SEED=%llu (%s%s): --scale %s, rank %d of %d + %d at call %lld of rank %d",
              (unsigned long long)seed, k->name, balance != NULL ? ", balanced" : "",
              scale, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at,
              (int)s.killer);
@@ -159,7 +154,7 @@ static void test_workers_come_and_go_while_blocks_rotate(void **unused) {
             s.opts.scale = scale;
             if (dies) draw_death(&s, &r, &whole);
             else s.victim = RANKS_MAX;
-            snprintf(what, sizeof what, "seed %llu (%s): --scale %s, rank %d at call %lld of rank %d",
+            snprintf(what, sizeof what, "PLAIT_SEED=%llu (%s): --scale %s, rank %d at call %lld of rank %d",
                      (unsigned long long)seed_of(i), rotated[k].name, scale, (int)s.victim, (long long)s.at,
                      (int)s.killer);
             if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);

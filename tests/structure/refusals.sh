@@ -42,7 +42,6 @@ src/table/copies/job_roster.c    calls
 src/table/table_create.c         a caller that is no member of the group
 src/table/filter/                a filter's own demands; the order of filters
 src/table/job_clock.c            calls
-src/table/server/                messages
 src/table/state/spec.c           a rule without the table's type
 src/table/table_call.c           calls
 END

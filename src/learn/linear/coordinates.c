@@ -173,7 +173,7 @@ static plait_status choose(pli_coordinates *c, double expected) {
     return PLAIT_OK;
 }
 
-static void begin_set(pli_coordinates *c) {
+void pli_coordinates_begin_set(pli_coordinates *c) {
     memset(c->out, 0, (size_t)c->columns.features * sizeof *c->out);
     memset(c->in, 0, (size_t)c->columns.features * sizeof *c->in);
     c->n_working = 0;
@@ -256,27 +256,46 @@ static plait_status move_rows(pli_coordinates *c, bool *moved_out) {
     return *moved_out ? pli_coordinates_revive(c) : PLAIT_OK;
 }
 
-/* Looks, and passes over the working set, until the gap is small enough. strong: slopes above it are expected to get a
- * weight. *done_out: it is. If a worker dies, what has moved since the look stays: it is as good a point to go on from
- * as any, once the next look is over all rows. Collective. */
-static plait_status solve(pli_coordinates *c, double strong, pli_meter *meter, bool *done_out) {
+static double penalty_of(const pli_penalties *p, int64_t i) {
+    if (i + 1 == p->n) return p->least;
+    return p->most * pow(p->least / p->most, (double)i / (double)(p->n - 1));
+}
+
+/* Slopes above it are expected to get a weight at the penalty at hand: the strong rule. */
+static double strong_rule(const pli_coordinates *c) {
+    return c->penalties->n > 1 ? 2 * c->l1 - c->penalties->before : INFINITY;
+}
+
+/* Looks, and passes over the working set, until the gap is small enough: *done_out. If a worker dies, what has moved
+ * since the look stays: it is as good a point to go on from as any, once the next look is over all rows. If workers
+ * come or go, the penalty is begun again, at the weights at hand. Collective. */
+static plait_status solve(pli_coordinates *c, pli_meter *meter, bool *done_out) {
     pli_run *run = c->run;
     double   share = 0.1;
     int      tighter = 0;
-    begin_set(c);
-    for (bool first = true, moved;; first = false) {
+    bool     first = true, moved, changed;
+    pli_coordinates_begin_set(c);
+    for (;; first = changed) {
         PLI_TRY(look_at_all(c));
         PLI_TRY(end_look(c, meter));
         const double allowed = pli_run_tolerance(run) * c->look.primal;
         *done_out = c->look.gap <= allowed;
         const bool over = run->interrupted || run->epochs_done >= run->epochs || tighter >= TIGHTER_MOST;
         if (*done_out || over) return PLAIT_OK;
+        const plait_status status = pli_coordinates_turn(c, &changed);
+        if (status != PLAIT_OK) return status;
+        if (changed) {
+            c->l1 = penalty_of(c->penalties, c->penalties->at);
+            share = 0.1;
+            tighter = 0;
+            continue;
+        }
         PLI_TRY(move_rows(c, &moved));
         if (moved) PLI_TRY(look_at_all(c));
         const int64_t before = c->n_working;
         leave_out(c);
         clear_set(c);
-        PLI_TRY(choose(c, first ? strong : INFINITY));
+        PLI_TRY(choose(c, first ? strong_rule(c) : INFINITY));
         if (c->n_working <= before && !first) {
             share /= 4;
             tighter++;
@@ -290,11 +309,6 @@ static plait_status solve(pli_coordinates *c, double strong, pli_meter *meter, b
 }
 
 /* --- the path ----------------------------------------------------------------------------------------------------- */
-
-static double penalty_of(const pli_penalties *p, int64_t i) {
-    if (i + 1 == p->n) return p->least;
-    return p->most * pow(p->least / p->most, (double)i / (double)(p->n - 1));
-}
 
 /* What rounding may make of a slope that is 0: where all labels, or all values of each column, are equal. */
 static double rounding_of(const pli_coordinates *c) {
@@ -394,10 +408,12 @@ static plait_status walk(pli_coordinates *c, pli_penalties *p, pli_meter *meter)
     pli_run *run = c->run;
     if (!c->resumed) p->before = p->most;
     for (; p->at < p->n && !run->interrupted && run->epochs_done < run->epochs; p->at++) {
-        bool   done;
-        double loss;
+        bool         done;
+        double       loss;
+        plait_status status;
         c->l1 = penalty_of(p, p->at);
-        PLI_TRY(solve(c, p->n > 1 ? 2 * c->l1 - p->before : INFINITY, meter, &done));
+        PLI_TRY(status = solve(c, meter, &done));
+        if (status != PLAIT_OK) return status;
         PLI_TRY(validate(c, p, &loss));
         if (run->interrupted && !done && run->keep != NULL) break; /* the checkpoint takes this penalty up again */
         PLI_TRY(tell(c, p, p->at, loss));
@@ -408,9 +424,8 @@ static plait_status walk(pli_coordinates *c, pli_penalties *p, pli_meter *meter)
     return PLAIT_OK;
 }
 
-/* Weights move by products of columns, by steps over several workers, or by passes. The first look is at weights 0,
- * unless there is a model to start from. All of it again if a worker dies. Collective. */
-static plait_status choose_way(pli_run *run, pli_coordinates *c) {
+plait_status pli_coordinates_choose_way(pli_coordinates *c) {
+    pli_run     *run = c->run;
     const double bias = c->bias;
     for (;;) {
         PLI_TRY(pli_coordinates_look(c));
@@ -428,14 +443,18 @@ static plait_status choose_way(pli_run *run, pli_coordinates *c) {
 
 static plait_status train(pli_run *run, pli_penalties *p) {
     pli_meter        meter;
+    bool             came;
     pli_coordinates *c = coordinates_of(run);
     pli_meter_start(&meter, run);
-    PLI_TRY(choose_way(run, c));
+    plait_status status = pli_coordinates_turns_begin(c, &came);
+    if (status != PLAIT_OK) return status;
+    if (!came) PLI_TRY(pli_coordinates_choose_way(c));
     if (!c->resumed) lay_out(c, p);
-    pli_coordinates_tell_again(c);
+    if (!came) pli_coordinates_tell_again(c);
     tell_length(run, p);
     tell_steps(run);
-    PLI_TRY(walk(c, p, &meter));
+    PLI_TRY(status = walk(c, p, &meter));
+    if (status != PLAIT_OK) return status;
     PLI_TRY(pli_keep_settle(run));
     if (!run->interrupted || run->keep == NULL) PLI_TRY(push(c, p)); /* else the last clock is the checkpoint's */
     run->l1 = p->l1;
@@ -451,6 +470,7 @@ plait_status pli_coordinates_train(pli_run *run) {
     if (status == PLAIT_OK) status = train(run, &p);
     run->kept = pli_keep_last(run, &run->unkept);
     pli_keep_end(run);
+    if (coordinates_of(run) != NULL) pli_doors_end(&coordinates_of(run)->doors);
     pli_settled_end(run);
     pli_free(p.values);
     free_all(run);

@@ -30,6 +30,7 @@
  * are taken where columns have more entries than there are columns, and the loss is squared.
  *
  *     coordinates.c          the path of penalties, the working set
+ *     coordinates_turns.c    workers come and go
  *     coordinates_look.c     looks: slopes, the duality gap; line searches
  *     coordinates_pass.c     passes over the working set
  *     coordinates_steps.c    steps of several weights by a schedule, over several workers
@@ -42,6 +43,7 @@
 #define PLI_LEARN_LINEAR_COORDINATES_H
 
 #include "learn/linear/fit.h"
+#include "learn/solve/doors.h"
 #include "learn/solve/inherit.h"
 
 /* --- columns.c ---------------------------------------------------------------------------------------------------- */
@@ -132,6 +134,7 @@ typedef struct pli_coordinates {
     int64_t      updates;   /* how often a weight has moved                                                    */
     pli_look     look;
     /* with two replicas */
+    pli_loop     doors;        /* workers come and go behind a look (solve/doors.h)                            */
     bool        *gone;      /* [workers] it had died when own rows were last gathered: they have its rows      */
 } pli_coordinates;
 
@@ -140,6 +143,22 @@ plait_status pli_coordinates_train(pli_run *run);
 
 /** The intercept at the point at hand. */
 double pli_coordinates_intercept(const pli_coordinates *c);
+
+/** Weights move by products of columns, by steps over several workers, or by passes. The first look is at weights 0,
+ *  unless there is a model to start from. All of it again if a worker dies. Collective. */
+plait_status pli_coordinates_choose_way(pli_coordinates *c);
+/** Nothing is left out, and no column is in the working set. */
+void pli_coordinates_begin_set(pli_coordinates *c);
+
+/* --- coordinates_turns.c ------------------------------------------------------------------------------------------ */
+
+/** Workers come and go from here on. *came_out: this one was away, and is at the penalty of the others, where they are
+ *  about to look. PLAIT_END: they have ended. Collective. */
+plait_status pli_coordinates_turns_begin(pli_coordinates *c, bool *came_out);
+/** Behind a look, once a checkpoint could be cut. *changed_out: others are in than before; then c->penalties->at is the
+ *  penalty at hand, and all look again, with an empty working set. PLAIT_END: this worker has gone, and the others have
+ *  ended. Collective. */
+plait_status pli_coordinates_turn(pli_coordinates *c, bool *changed_out);
 
 /* --- coordinates_rows.c ------------------------------------------------------------------------------------------- */
 
@@ -164,6 +183,8 @@ plait_status pli_coordinates_kept_make(pli_coordinates *c);
 void         pli_coordinates_kept_free(pli_coordinates *c);
 /** Notes a penalty that is fitted, so that a run that resumes can tell of it. */
 plait_status pli_coordinates_note(pli_coordinates *c, const plait_penalty *penalty);
+/** Notes the step that has ended the last clock, if workers come and go: the event log of who comes wants to know. */
+plait_status pli_coordinates_note_step(pli_coordinates *c);
 /** After a look: takes a checkpoint if one is due. *stop_out: all end now. Collective. */
 plait_status pli_coordinates_keep(pli_coordinates *c, bool *stop_out);
 /** The arrays that a checkpoint holds beside the table, and back. */

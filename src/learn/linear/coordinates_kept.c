@@ -6,11 +6,14 @@
 
 #include "learn/keep/keep.h"
 #include "learn/linear/coordinates.h"
+#include "sched/sched.h"
+#include "table/table.h"
 
 #define POINT "cd.point"
 #define CHOSEN "cd.chosen"
 #define NUMBERS "cd.numbers"
 #define TOLD "cd.told"
+#define STEPS "cd.steps"
 
 enum { AT, MOST, LEAST, N, BEFORE, LOSS, L1, GAP, DONE, UPDATES, OF_NUMBERS };
 enum { NUMBER, PENALTY, OBJECTIVE, REST, NONZEROS, VALIDATION, OF_TOLD };
@@ -20,6 +23,8 @@ struct pli_coordinates_kept {
     double  numbers[OF_NUMBERS];
     double *told;               /* [1 + n_told, OF_TOLD]; the first row is empty, so that there is always one */
     int64_t n_told, told_capacity;
+    int64_t *stepped;           /* [n_stepped] clocks of steps, for the event log of a run whose workers come and go */
+    int64_t n_stepped, stepped_capacity;
 };
 typedef struct pli_coordinates_kept state;
 
@@ -36,6 +41,7 @@ void pli_coordinates_kept_free(pli_coordinates *c) {
     if (c->kept == NULL) return;
     pli_free(c->kept->point);
     pli_free(c->kept->told);
+    pli_free(c->kept->stepped);
     pli_free(c->kept);
     c->kept = NULL;
 }
@@ -51,6 +57,29 @@ plait_status pli_coordinates_note(pli_coordinates *c, const plait_penalty *penal
     row[REST] = penalty->gap;
     row[NONZEROS] = (double)penalty->nonzeros;
     row[VALIDATION] = penalty->validation_loss;
+    return PLAIT_OK;
+}
+
+plait_status pli_coordinates_note_step(pli_coordinates *c) {
+    state *k = c->kept;
+    if (!c->doors.doors || pli_comm_events(c->run->comm) == NULL) return PLAIT_OK;
+    if (!pli_grow((void **)&k->stepped, &k->stepped_capacity, k->n_stepped + 1, sizeof *k->stepped))
+        return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for %lld steps", (long long)k->n_stepped + 1);
+    k->stepped[k->n_stepped++] = plait_job_clock_now(c->run->job) - 1;
+    return PLAIT_OK;
+}
+
+/* Who comes tells the event log which steps it has missed: those that it does not know of. */
+static plait_status tell_missed(pli_coordinates *c) {
+    state        *k = c->kept;
+    const int64_t known = k->n_stepped;
+    int64_t       n = 0;
+    if (!pli_resume_has(c->run, STEPS, &n) || n <= known) return PLAIT_OK;
+    if (!pli_grow((void **)&k->stepped, &k->stepped_capacity, n, sizeof *k->stepped))
+        return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for %lld steps", (long long)n);
+    PLI_TRY(pli_resume_array(c->run, STEPS, n, sizeof *k->stepped, k->stepped));
+    for (int64_t i = known; i < n; i++) pli_schedule_tell_missed(c->run->comm, k->stepped[i]);
+    k->n_stepped = n;
     return PLAIT_OK;
 }
 
@@ -73,7 +102,9 @@ int32_t pli_coordinates_kept(const pli_coordinates *c, pli_kept kept_out[PLI_KEP
     kept_out[1] = (pli_kept){ CHOSEN, "F64", rows, 0, c->penalties->values };
     kept_out[2] = (pli_kept){ NUMBERS, "F64", OF_NUMBERS, 0, k->numbers };
     kept_out[3] = (pli_kept){ TOLD, "F64", k->n_told + 1, OF_TOLD, k->told };
-    return 4;
+    if (k->n_stepped == 0) return 4;
+    kept_out[4] = (pli_kept){ STEPS, "I64", k->n_stepped, 0, k->stepped };
+    return 5;
 }
 
 plait_status pli_coordinates_restore(pli_coordinates *c) {
@@ -101,7 +132,7 @@ plait_status pli_coordinates_restore(pli_coordinates *c) {
     p->done = (int64_t)k->numbers[DONE];
     c->updates = (int64_t)k->numbers[UPDATES];
     c->resumed = true;
-    return PLAIT_OK;
+    return run->handed != NULL ? tell_missed(c) : PLAIT_OK;
 }
 
 const double *pli_coordinates_point(const pli_coordinates *c) { return c->kept->point; }

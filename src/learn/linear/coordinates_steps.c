@@ -292,6 +292,7 @@ plait_status pli_coordinates_steps_take(pli_coordinates *c, double target) {
         while (plait_schedule_updates(s->schedule) < until) {
             PLI_TRY(plait_schedule_step(s->schedule));
             c->run->clocks_done++;
+            PLI_TRY(pli_coordinates_note_step(c));
             if (s->lacks || pli_coordinates_died(c)) return PLAIT_OK;
             lately += s->fall;
             sum += s->fall;

@@ -6,12 +6,10 @@
 #include "learn/solve/solver.h"
 
 /* What the learner's own server functions demand. */
-static void note_functions(const plait_learner *learner, plait_properties *needs, plait_traits *traits) {
+static void note_functions(const plait_learner *learner, plait_properties *needs) {
     for (int32_t i = 0; i < learner->n_functions; i++) {
         *needs |= PLAIT_FUNCTIONS;
-        if (!learner->functions[i].updates) continue;
-        *needs |= PLAIT_WHOLE_CLOCKS;
-        *traits |= PLAIT_FUNCTIONS_UPDATE;
+        if (learner->functions[i].updates) *needs |= PLAIT_WHOLE_CLOCKS;
     }
 }
 
@@ -20,8 +18,7 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
     static const pli_learner_more none;
     const pli_learner_more       *more = learner->more != NULL ? learner->more : &none;
     plait_traits                  traits = learner->row_cols > 0 || more->settles ? PLAIT_ROWS_STAY : 0;
-    if (more->same_workers) traits |= PLAIT_SAME_WORKERS;
-    note_functions(learner, &needs, &traits);
+    note_functions(learner, &needs);
     above->model = learner->name;
     above->net = more->graph != NULL;
     above->intercept = more->intercept;

@@ -30,7 +30,7 @@ static plait_status bring(pli_balance *balance) {
 plait_status pli_balance_copies_anew(pli_balance *balance, int64_t clock) {
     const int32_t me = plait_comm_rank(balance->run->comm);
     for (int32_t b = 0; b < (int32_t)balance->terms.blocks; b++)
-        if (balance->copies.home[b] == me && pli_dataset_home(balance->run->data, b) != me)
+        if (balance->batches != NULL && balance->copies.home[b] == me && pli_dataset_home(balance->run->data, b) != me)
             pli_batches_drop(balance->batches, b);
     balance->pace = (pli_pace){ 0, 0 };
     balance->terms.first = pli_lease_first(clock, balance->terms.clocks);

@@ -156,6 +156,7 @@ static double penalised(const pli_lbfgs *l) {
 static plait_status direction(pli_lbfgs *l) {
     two_loops(l);
     free_slot(l);
+    l->args.step = l->args.step_before = 0; /* the calls of all are alike, also of one that has just come */
     PLI_TRY(call(l, "lbfgs.direction", &l->slope, sizeof l->slope));
     drop_pair(l);
     l->args.used[l->args.slot] = 0;
@@ -309,8 +310,14 @@ static plait_status next_direction(pli_lbfgs *l, bool *end_out) {
     return fresh ? PLAIT_OK : start_again(l);
 }
 
-/* Takes loss, gradient and what follows from them at the first weights. */
+static plait_status add_metric(pli_lbfgs *l, void *unused) {
+    (void)unused;
+    return l->pass->metric(l);
+}
+
+/* Takes the metric; loss, gradient and what follows from them at the first weights. */
 static plait_status start(pli_lbfgs *l) {
+    PLI_TRY(pli_lbfgs_clock(l, add_metric, NULL));
     PLI_TRY(first_gradient(l));
     PLI_TRY(pli_lbfgs_keep_objective(l));
     l->run->gap = l->dots.vhv > 0 ? (double)INFINITY : 0;
@@ -346,21 +353,19 @@ static plait_status iterate_once(pli_lbfgs *l, bool *end_out) {
 
 static plait_status iterate(pli_lbfgs *l) {
     pli_run *run = l->run;
-    bool     end = false;
-    while (l->iteration < run->epochs && !l->stop && l->dots.vhv > 0) {
+    bool     end = false, came;
+    plait_status status = PLAIT_OK;
+    while (status == PLAIT_OK && l->iteration < run->epochs && !l->stop && l->dots.vhv > 0) {
         PLI_TRY(iterate_once(l, &end));
         if (end) break;
         l->iteration++;
         PLI_TRY(pli_lbfgs_keep(l));
+        PLI_TRY(status = pli_lbfgs_door(l, &came));
     }
+    if (status != PLAIT_OK) return status;
     run->interrupted = l->stop;
     run->converged = !l->stop && run->gap <= pli_run_tolerance(run);
     return PLAIT_OK;
-}
-
-static plait_status add_metric(pli_lbfgs *l, void *unused) {
-    (void)unused;
-    return l->pass->metric(l);
 }
 
 static plait_status begin(pli_lbfgs *l, bool *resumed_out) {
@@ -374,19 +379,19 @@ static plait_status begin(pli_lbfgs *l, bool *resumed_out) {
     l->args.l1 = run->l1;
     l->args.l2 = run->l2;
     PLI_TRY(create_tables(l));
-    PLI_TRY(pli_lbfgs_keep_begin(l, &keeps, resumed_out));
-    if (*resumed_out) return PLAIT_OK;
-    return pli_lbfgs_clock(l, add_metric, NULL);
+    return pli_lbfgs_keep_begin(l, &keeps, resumed_out);
 }
 
 static plait_status train(pli_lbfgs *l) {
     pli_run *run = l->run;
-    bool     resumed = false;
+    bool     resumed = false, came = false;
     PLI_TRY(begin(l, &resumed));
     if (l->by_blocks) return pli_lbfgs_run_by_blocks(l);
     PLI_TRY(pli_curve_begin(run, l->values, l->type, run->epochs));
     pli_meter_start(&l->meter, run);
-    if (!resumed) PLI_TRY(start(l));
+    const plait_status status = pli_lbfgs_doors_begin(l, &came);
+    if (status != PLAIT_OK) return status;
+    if (!resumed && !came) PLI_TRY(start(l));
     return iterate(l);
 }
 

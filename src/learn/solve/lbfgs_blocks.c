@@ -89,7 +89,7 @@ static plait_status read_new(plait_table *table, int64_t rows, int64_t n, double
     return PLAIT_OK;
 }
 
-/* What the tables of a checkpoint hold has come before it. */
+/* What the tables hold has come before the checkpoint, or before this worker. */
 static plait_status take_up(blocks_run *o) {
     memset(o->seen, 0, (size_t)o->n * sizeof *o->seen);
     PLI_TRY(read_new(o->g, o->l->rows, o->n, o->seen, o->scratch));
@@ -325,13 +325,17 @@ static plait_status iterate_once(blocks_run *o, bool *end_out) {
 static plait_status iterate(blocks_run *o) {
     pli_lbfgs *l = o->l;
     pli_run   *run = l->run;
-    bool       end = false;
-    while (!l->stop) {
+    bool       end = false, came;
+    plait_status status = PLAIT_OK;
+    while (status == PLAIT_OK && !l->stop) {
         PLI_TRY(iterate_once(o, &end));
         if (end) break;
         l->iteration++;
         PLI_TRY(pli_lbfgs_keep(l));
+        PLI_TRY(status = pli_lbfgs_door(l, &came));
+        if (came && status == PLAIT_OK) PLI_TRY(take_up(o));
     }
+    if (status != PLAIT_OK) return status;
     run->interrupted = l->stop;
     run->converged = !l->stop && run->gap <= pli_run_tolerance(run);
     return PLAIT_OK;
@@ -340,13 +344,16 @@ static plait_status iterate(blocks_run *o) {
 static plait_status train(blocks_run *o) {
     pli_lbfgs             *l = o->l;
     const pli_solver_keeps keeps = pli_lbfgs_blocks_keeps(o);
-    bool                   resumed = false;
+    bool                   resumed = false, came = false;
     PLI_TRY(begin(o));
     PLI_TRY(pli_lbfgs_keep_begin(l, &keeps, &resumed));
     if (resumed) PLI_TRY(take_up(o));
     PLI_TRY(pli_curve_begin(l->run, l->values, l->type, l->run->epochs));
     pli_meter_start(&l->meter, l->run);
-    if (!resumed) PLI_TRY(start(o));
+    const plait_status status = pli_lbfgs_doors_begin(l, &came);
+    if (status != PLAIT_OK) return status;
+    if (came) PLI_TRY(take_up(o));
+    if (!resumed && !came) PLI_TRY(start(o));
     return iterate(o);
 }
 

@@ -70,5 +70,5 @@ static plait_status restore(void *state) {
 }
 
 pli_solver_keeps pli_lbfgs_blocks_keeps(pli_lbfgs_blocks *o) {
-    return (pli_solver_keeps){ .state = o, .kept = kept, .restore = restore };
+    return (pli_solver_keeps){ .state = o, .kept = kept, .restore = restore, .take = restore };
 }

@@ -43,11 +43,24 @@ plait_status pli_lbfgs_keep(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
+/* Who comes takes what a checkpoint would hold (pli_solver_keeps.take). Rows are taken anew in each clock. */
+plait_status pli_lbfgs_doors_begin(pli_lbfgs *l, bool *came_out) {
+    static const pli_steps none;
+    return pli_doors_begin(&l->doors, l->run, &none, came_out);
+}
+
+plait_status pli_lbfgs_door(pli_lbfgs *l, bool *came_out) {
+    bool changed;
+    *came_out = false;
+    return l->stop ? PLAIT_OK : pli_doors_open(&l->doors, came_out, &changed);
+}
+
 plait_status pli_lbfgs_keep_end(pli_lbfgs *l, plait_status status) {
     pli_run *run = l->run;
     if (status == PLAIT_OK) status = pli_keep_settle(run);
     run->kept = pli_keep_last(run, &run->unkept);
     pli_keep_end(run);
+    pli_doors_end(&l->doors);
     run->solver_keeps = (pli_solver_keeps){ .state = NULL };
     pli_free(l->kept);
     return status;
@@ -121,5 +134,5 @@ static plait_status restore(void *state) {
 }
 
 pli_solver_keeps pli_lbfgs_keeps(pli_lbfgs *l) {
-    return (pli_solver_keeps){ .state = l, .kept = kept, .restore = restore };
+    return (pli_solver_keeps){ .state = l, .kept = kept, .restore = restore, .take = restore };
 }

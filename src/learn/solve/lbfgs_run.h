@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "learn/keep/keep.h"
+#include "learn/solve/doors.h"
 #include "learn/solve/inherit.h"
 #include "learn/solve/lbfgs.h"
 #include "learn/solve/progress.h"
@@ -55,6 +56,7 @@ typedef struct pli_lbfgs {
     double         *kept;      /* the numbers of the last checkpoint (lbfgs_kept.c) */
     int64_t         kept_capacity;
     bool            stop, by_blocks;
+    pli_loop        doors; /* workers come and go between two iterations (doors.h) */
     bool            differences; /* losses see no more of a row's scores than their differences, and w starts so, too */
     bool            single; /* the model computes in float32, whatever the tables have */
 } pli_lbfgs;
@@ -138,6 +140,13 @@ plait_status pli_lbfgs_keep(pli_lbfgs *l);
 static inline bool pli_lbfgs_stops_here(const pli_lbfgs *l) { return pli_run_stops_here(l->run); }
 /** Training is over, well or not: completes the checkpoint under way if it went well. Collective then. */
 plait_status pli_lbfgs_keep_end(pli_lbfgs *l, plait_status status);
+
+/** Workers come and go from here on; it is past pli_lbfgs_keep_begin, and iterations follow. *came_out: this worker was
+ *  away, and has come between two of them. PLAIT_END: the others have ended. Collective. */
+plait_status pli_lbfgs_doors_begin(pli_lbfgs *l, bool *came_out);
+/** After an iteration: workers come and go; *came_out: this one has gone, and come again. PLAIT_END: it has gone, and
+ *  the others have ended. Collective. */
+plait_status pli_lbfgs_door(pli_lbfgs *l, bool *came_out);
 
 /** What checkpoints hold beside the tables of vectors. */
 pli_solver_keeps pli_lbfgs_keeps(pli_lbfgs *l);

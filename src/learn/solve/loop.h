@@ -79,6 +79,7 @@ struct pli_loop {
     plait_table     *pace;   /* what keeps spares in step where no read of a model's table waits; else NULL */
     uint8_t         *was_in; /* [workers] who is in in the clock at hand (turnover.h); NULL: nobody comes or goes */
     int64_t          clocks; /* of an epoch, where a learner has a loop of its own; 0: run->clocks */
+    bool             doors;  /* they come and go only by doors (doors.h); how many clocks there will be is not known */
     bool             away, comes; /* it is away, and waits until it may join; it comes at the end of a clock */
 };
 

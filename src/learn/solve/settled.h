@@ -33,6 +33,9 @@ void         pli_settled_begin_work(pli_run *run);
 void         pli_settled_end_work(pli_run *run, int64_t rows);
 /** Decides anew whose each block is. *moved_out, the same on all workers: some block has another holder. Collective. */
 plait_status pli_settled_meet(pli_run *run, bool *moved_out);
+/** Workers have come or gone (turnover.h): each block is its bringer's again, and who is away has none by the lists of
+ *  the absent, until all ask the book again. */
+plait_status pli_settled_anew(pli_run *run);
 /** [blocks] whose they were before the last meeting; NULL: blocks stay. */
 const int32_t *pli_settled_before(const pli_run *run);
 

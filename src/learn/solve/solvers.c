@@ -48,7 +48,7 @@ const pli_solver pli_solver_lbfgs = {
                 .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY | PLAIT_FUNCTIONS,
                 .why = "a line search compares sums over all rows at one point",
                 .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_OWN_END |
-                          PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH }
+                          PLAIT_COMPARES | PLAIT_SMOOTH }
 };
 
 const pli_solver pli_solver_newton = {
@@ -92,7 +92,7 @@ const pli_solver pli_solver_coordinates = {
                 .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
                 .why = "all workers must move the same coordinate by the same sum",
                 .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
-                          PLAIT_SUMS_ANEW | PLAIT_COMPARES | PLAIT_SAME_WORKERS }
+                          PLAIT_SUMS_ANEW | PLAIT_COMPARES }
 };
 
 const pli_solver pli_solver_als = {

@@ -7,6 +7,7 @@
 #include "comm/cluster.h"
 #include "learn/keep/keep.h"
 #include "learn/solve/scale_plan.h"
+#include "learn/solve/settled.h"
 #include "table/table.h"
 
 /* --- the plan ----------------------------------------------------------------------------------------------------- */
@@ -16,7 +17,9 @@ static int32_t least_of(const pli_run *run) { return plait_comm_workers(run->com
 
 static int64_t clocks_an_epoch(const pli_loop *loop) { return loop->clocks > 0 ? loop->clocks : loop->run->clocks; }
 
-static int64_t clocks_of(const pli_loop *loop) { return clocks_an_epoch(loop) * loop->run->epochs; }
+static int64_t clocks_of(const pli_loop *loop) {
+    return loop->doors ? INT64_MAX : clocks_an_epoch(loop) * loop->run->epochs;
+}
 
 /* Does the file of a simulated cluster say who is in, and not the plan? */
 static bool is_told(const pli_run *run) {
@@ -131,7 +134,8 @@ static plait_status take_from_all(pli_loop *loop) {
 /* What each brings. */
 typedef struct known {
     uint64_t      was_in; /* 1: before the clock */
-    int64_t       epochs_done, best_epoch;
+    int64_t       epochs_done, clocks_done, best_epoch;
+    uint64_t      calls; /* of server functions that update tables */
     double        best_loss, validation_loss, validation_accuracy;
     pli_keep_note keep;
 } known;
@@ -290,6 +294,8 @@ static plait_status meet(pli_run *run, bool came, known *all, int32_t *knower_ou
     memset(&mine, 0, sizeof mine);
     mine.was_in = !came;
     mine.epochs_done = run->epochs_done;
+    mine.clocks_done = run->clocks_done;
+    mine.calls = pli_job_calls(run->job);
     mine.best_epoch = run->best_epoch;
     mine.best_loss = run->best_loss;
     mine.validation_loss = run->validation_loss;
@@ -302,6 +308,8 @@ static plait_status meet(pli_run *run, bool came, known *all, int32_t *knower_ou
 
 static void take(pli_run *run, const known *from) {
     run->epochs_done = from->epochs_done;
+    run->clocks_done = from->clocks_done;
+    pli_job_take_calls(run->job, from->calls);
     run->best_epoch = from->best_epoch;
     run->best_loss = from->best_loss;
     run->validation_loss = from->validation_loss;
@@ -340,6 +348,7 @@ plait_status pli_turnover_after(pli_loop *loop, bool came) {
     pli_free(all);
     if (status >= 0 && loop->balance.copies.book != NULL)
         status = pli_balance_copies_anew(&loop->balance, run->clocks_done);
+    if (status >= 0) status = pli_settled_anew(run);
     if (status >= 0 && loop->steps->turned != NULL) status = loop->steps->turned(run, came);
     return status;
 }

@@ -2,7 +2,9 @@
  * round is an epoch of the run; its clocks are the steps of its trees.
  *
  * Checkpoints are cut between rounds. They hold the trees; the scores of a resumed run are added up from them, in the
- * order in which they were added up before, so they have the same bits. */
+ * order in which they were added up before, so they have the same bits. Between rounds workers come and go, too
+ * (--workers MIN:MAX): who comes takes the trees from the others, as a checkpoint would give them, and goes through
+ * its rows anew. */
 #include <math.h>
 #include <string.h>
 
@@ -260,19 +262,48 @@ static plait_status begin(pli_run *run) {
     return PLAIT_OK;
 }
 
+/* Past a door. Who has come notes what tables hold. */
+static plait_status turn(pli_run *run, bool came) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    if (run->opts->slots == 0) return PLAIT_OK;
+    PLI_TRY(pli_heirs_turn(run, came));
+    return came && t->grower.cut->begin != NULL ? t->grower.cut->begin(&t->grower) : PLAIT_OK;
+}
+
+/* Those who are away at first wait. PLAIT_END: until the others have ended. */
+static plait_status begin_turns(pli_run *run) {
+    static const pli_steps none;
+    bool                   came;
+    const plait_status     status = pli_doors_begin(&pli_gbdt_of(run)->doors, run, &none, &came);
+    return status == PLAIT_OK ? turn(run, came) : status;
+}
+
+/* Between two rounds workers come and go. */
+static plait_status open_door(pli_run *run) {
+    bool               came, changed;
+    const plait_status status = pli_doors_open(&pli_gbdt_of(run)->doors, &came, &changed);
+    return status == PLAIT_OK ? turn(run, came) : status;
+}
+
 static plait_status all_rounds(pli_run *run) {
-    pli_meter meter;
-    bool      end = false;
+    pli_meter    meter;
+    plait_status status;
+    bool         end = false;
     PLI_TRY(begin(run));
     pli_meter_start(&meter, run);
-    for (int64_t round = run->epochs_done; round < run->epochs && !end; round++)
-        PLI_TRY(run_round(run, &meter, round, &end));
+    PLI_TRY(status = begin_turns(run));
+    while (status == PLAIT_OK && run->epochs_done < run->epochs && !end) {
+        PLI_TRY(run_round(run, &meter, run->epochs_done, &end));
+        if (!end && run->epochs_done < run->epochs) PLI_TRY(status = open_door(run));
+    }
+    if (status != PLAIT_OK) return status;
     PLI_TRY(pli_keep_settle(run));
     return plait_job_barrier(run->job);
 }
 
 plait_status pli_gbdt_train(pli_run *run) {
     const plait_status status = all_rounds(run);
+    pli_doors_end(&pli_gbdt_of(run)->doors);
     run->kept = pli_keep_last(run, &run->unkept);
     pli_keep_end(run);
     pli_settled_end(run);
@@ -365,11 +396,13 @@ plait_status pli_gbdt_restore(pli_run *run) {
     pli_free(whole);
     pli_free(real);
     pli_free(sets);
-    if (status >= 0) status = set_base(run); /* it follows from the labels */
     if (status < 0) return status;
-    pli_scores_begin(&t->trees, &t->rows, 0);
+    const bool comes = run->handed != NULL; /* it knows the base; its rows are found behind the door */
+    if (!comes) PLI_TRY(set_base(run)); /* it follows from the labels */
     pli_scores_begin(&t->trees, &t->validation, 0);
-    pli_scores_add(run, &t->rows, 0, 0, t->trees.n);
     pli_scores_add(run, &t->validation, 0, 0, t->trees.n);
+    if (comes) return PLAIT_OK;
+    pli_scores_begin(&t->trees, &t->rows, 0);
+    pli_scores_add(run, &t->rows, 0, 0, t->trees.n);
     return PLAIT_OK;
 }

@@ -133,6 +133,23 @@ static plait_status inherit(pli_grower *g) {
     return PLAIT_OK;
 }
 
+/* Which shares are whose may have changed between two rounds. The rows walk down all trees again, as they did when they
+ * were read first. */
+plait_status pli_cut_features_turn(pli_run *run, bool came) {
+    pli_gbdt    *t = pli_gbdt_of(run);
+    by_features *f = t->grower.shared;
+    bool         others = came;
+    for (int32_t s = 0; s < f->shares; s++) {
+        const bool mine = plait_job_holder(run->job, s, (uint64_t)s) == plait_comm_rank(run->comm);
+        others = others || mine != f->has[s];
+        f->has[s] = mine;
+    }
+    if (!others) return PLAIT_OK;
+    PLI_TRY(pli_cut_features_hold(run));
+    PLI_TRY(pli_bin_rows_read(run, &t->bins, &t->rows));
+    return pli_grower_refit(&t->grower);
+}
+
 /* --- sides -------------------------------------------------------------------------------------------------------- */
 
 static int64_t keys_of(const pli_growing_leaf *leaf) { return (leaf->n + A_KEY - 1) / A_KEY; }

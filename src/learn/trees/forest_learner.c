@@ -111,7 +111,7 @@ static void report(const pli_run *run, plait_report *to) {
     if (t->fit.goal.classes > 0) to->oob_accuracy = t->left_out.right / t->left_out.weight;
 }
 
-static const pli_learner_more more = { .same_workers = true, .settles = true, .reads = pli_trees_reads,
+static const pli_learner_more more = { .settles = true, .reads = pli_trees_reads,
                                        .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,
                                        .options = pli_trees_options, .describe = describe,
                                        .kept = pli_gbdt_kept, .restore = pli_gbdt_restore, .report = report,

@@ -324,7 +324,7 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_short(json, "learning_rate", run->rate);
 }
 
-static const pli_learner_more more = { .same_workers = true, .settles = true, .reads = pli_trees_reads,
+static const pli_learner_more more = { .settles = true, .reads = pli_trees_reads,
                                        .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,
                                        .options = pli_trees_options, .describe = describe, .kept = pli_gbdt_kept,
                                        .restore = pli_gbdt_restore, .report = pli_fit_report,

@@ -45,6 +45,8 @@ extern const pli_tree_cut pli_cut_rows, pli_cut_features, pli_cut_voting;
 /** Once tables are there, with two replicas: bins->from, to and lacks are those of the features that the worker has.
  *  Errors: ENOMEM. */
 plait_status pli_cut_features_hold(pli_run *run);
+/** pli_heirs_turn of a cut by features. */
+plait_status pli_cut_features_turn(pli_run *run, bool came);
 
 struct pli_grower {
     pli_run             *run;
@@ -135,5 +137,8 @@ plait_status pli_heirs_end(pli_grower *g);
 /** Between two rounds of a run with --balance dynamic: all decide whose each block is from here on, and who has got or
  *  given one makes its rows anew. Collective. Errors: as above. */
 plait_status pli_heirs_move(pli_run *run);
+/** Between two rounds workers may have come or gone, or died: the rows, or the features, are from here on those that
+ *  the worker holds. came: it has just come, and has the trees. Errors: as above. */
+plait_status pli_heirs_turn(pli_run *run, bool came);
 
 #endif

@@ -22,6 +22,9 @@
  *   in a sum of all     it lacks the part of the dead worker, and is made again. Each sum is of the blocks that are
  *                       the worker's by the list of the collectives, whatever others it has already.
  *
+ * Workers that come and go (solve/doors.h) do so between two rounds, when there is no growing tree. There each reads
+ * the blocks that it holds from then on, if they are others than before. So do the heirs of who has died in that clock.
+ *
  * Blocks go to the living worker whose draw is the highest, so a block that has come to a worker by one list stays with
  * it by both, for as long as it lives.
  *
@@ -65,7 +68,7 @@ static void give_back(lent *l) {
 /* Bins of the rows that there were, and of more blocks behind them. */
 static plait_status bin_all(pli_run *run, const pli_dataset *data, const pli_bin_rows *old, int32_t n,
                             const int32_t *more, pli_bin_rows *rows) {
-    const size_t most = (size_t)old->parts + (size_t)n;
+    const size_t most = (size_t)old->parts + (size_t)n + 1;
     lent         l = { .from = pli_calloc(most, sizeof *l.from), .block = pli_calloc(most, sizeof *l.block) };
     plait_status status = l.from != NULL && l.block != NULL
                               ? PLAIT_OK
@@ -157,22 +160,22 @@ plait_status pli_heirs_gather(pli_run *run) {
 
 /* --- between two rounds ------------------------------------------------------------------------------------------- */
 
-/* Whose the block is, or was before it died. */
+/* Whose the block is, or was before it died, or left. */
 static int32_t home_of(const pli_run *run, int32_t block) {
     return run->homes != NULL ? run->homes[block] : pli_dataset_home(run->data, block);
 }
 
-/* A block of a dead worker whose death has come by the collectives alone is not in steps yet: the clock that tells of
- * the death has the worker stand in with it, and would count it twice. */
-static bool is_in_steps(const pli_run *run, int32_t block) {
+/* By the list of this worker's clocks. A block of a dead worker whose death has come by the collectives alone is not in
+ * steps yet: the clock that tells of the death has the worker stand in with it, and would count it twice. */
+static bool is_held(const pli_run *run, int32_t block) {
     return plait_job_holder(run->job, home_of(run, block), (uint64_t)block) == plait_comm_rank(run->comm);
 }
 
-/* The bins and scores of the blocks that are this worker's now. */
+/* Reads these blocks [n]. The rows walk down all trees, in the order of these. */
 static plait_status make_anew(pli_run *run, int32_t n, const int32_t *own) {
     pli_gbdt          *t = pli_gbdt_of(run);
     const pli_bin_rows none = { .held = t->rows.held };
-    pli_bin_rows       all;
+    pli_bin_rows       all = { 0 };
     plait_status       status = bin_all(run, run->data, &none, n, own, &all);
     if (status >= 0 && t->rows.votes != NULL) {
         all.votes = pli_calloc((size_t)all.n + 1, sizeof *all.votes);
@@ -184,7 +187,7 @@ static plait_status make_anew(pli_run *run, int32_t n, const int32_t *own) {
     }
     pli_bin_rows_free(&t->rows);
     t->rows = all;
-    for (int32_t p = 0; p < all.parts; p++) all.part[p].steps = is_in_steps(run, all.part[p].block);
+    for (int32_t p = 0; p < all.parts; p++) all.part[p].steps = is_held(run, all.part[p].block);
     PLI_TRY(pli_gradients_resize(run, &t->rows, 0, &t->gradients));
     PLI_TRY(pli_grower_resize(&t->grower));
     pli_scores_begin(&t->trees, &t->rows, 0);
@@ -192,19 +195,41 @@ static plait_status make_anew(pli_run *run, int32_t n, const int32_t *own) {
     return PLAIT_OK;
 }
 
+/* By the list of the collectives. */
+static bool is_own(const pli_run *run, int32_t block) { return pli_living_is_mine(run, run->data, block); }
+
+static plait_status make_these(pli_run *run, bool (*is_mine)(const pli_run *run, int32_t block)) {
+    const int32_t blocks = pli_dataset_blocks(run->data);
+    int32_t      *mine = pli_array((size_t)blocks + 1, sizeof *mine), n = 0;
+    if (mine == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
+    for (int32_t b = 0; b < blocks; b++)
+        if (is_mine(run, b)) mine[n++] = b;
+    const plait_status status = make_anew(run, n, mine);
+    pli_free(mine);
+    return status;
+}
+
 plait_status pli_heirs_move(pli_run *run) {
     bool moved = false;
     PLI_TRY(pli_settled_meet(run, &moved));
     if (!moved) return PLAIT_OK;
-    const int32_t blocks = pli_dataset_blocks(run->data);
-    int32_t      *own = pli_array((size_t)blocks, sizeof *own), n = 0;
-    if (own == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
-    for (int32_t b = 0; b < blocks; b++)
-        if (pli_living_is_mine(run, run->data, b)) own[n++] = b;
-    const plait_status status = make_anew(run, n, own);
-    pli_free(own);
     pli_gbdt_of(run)->moved = true;
-    return status;
+    return make_these(run, is_own);
+}
+
+/* Are the rows in steps those of the blocks that the worker holds? */
+static bool has_held(const pli_run *run, const pli_bin_rows *rows) {
+    for (int32_t b = 0; b < pli_dataset_blocks(run->data); b++) {
+        const int32_t p = part_of(rows, b);
+        if ((p >= 0 && rows->part[p].steps) != is_held(run, b)) return false;
+    }
+    return true;
+}
+
+plait_status pli_heirs_turn(pli_run *run, bool came) {
+    const pli_gbdt *t = pli_gbdt_of(run);
+    if (t->grower.cut->exchanges) return pli_cut_features_turn(run, came);
+    return !came && has_held(run, &t->rows) ? PLAIT_OK : make_these(run, is_held);
 }
 
 /* --- in a step ---------------------------------------------------------------------------------------------------- */

@@ -175,6 +175,7 @@ plait_status pli_trees_take(pli_trees *trees, const pli_trees_arrays *from, plai
     trees->node = all;
     if (!ok) return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld trees", (long long)n);
     trees->n = n;
+    trees->codes = 0;
     memcpy(trees->start, from->start, (size_t)(n + 1) * sizeof *from->start);
     for (int64_t i = 0; i < nodes; i++) {
         const int64_t *w = from->whole + i * PLI_TREES_WHOLE;

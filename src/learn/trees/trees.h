@@ -21,7 +21,7 @@
  *     part.c         rows of a leaf go to its children
  *     bag.c          which rows a tree of a forest sees, and how often; what trees say of rows that they have not seen
  *     scores.c       what trees add to the scores of rows
- *     heirs.c        rows of workers that have died (features: cut_features.c)
+ *     heirs.c        rows of workers that have died, or have left (features: cut_features.c)
  *     boost.c        the rounds: gradients, trees, validation, checkpoints
  *     gbdt_learner.c the learner gbdt: options, what follows from the data
  *     forest_learner.c  the learner forest, which shares all but its options and its rounds
@@ -68,6 +68,7 @@
 #ifndef PLI_LEARN_TREES_H
 #define PLI_LEARN_TREES_H
 
+#include "learn/solve/doors.h"
 #include "learn/trees/grow.h"
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
@@ -80,6 +81,7 @@ typedef struct pli_gbdt {
     pli_grower     grower;
     pli_trees      trees;
     bool           exhausted; /* no tree of the last round had a split */
+    pli_loop       doors;     /* workers come and go between two rounds (solve/doors.h) */
     bool           in_round;  /* the round's gradients are there, and its trees not all */
     bool           moved;     /* a worker has other rows than it began with, since it was slow or fast */
     pli_sums       left_out;  /* of a forest: rows judged by trees that have not seen them */

@@ -93,7 +93,8 @@ static void address(const pli_client *client, int32_t server, pli_kind kind, pli
     pli_head *head = &msg->head;
     head->kind = (uint16_t)kind;
     head->flags = client->flags |
-                  (head->flags & (PLI_FLAG_FILTERED | PLI_FLAG_REDO | PLI_FLAG_AHEAD | PLI_FLAG_LEAVES));
+                  (head->flags & (PLI_FLAG_FILTERED | PLI_FLAG_REDO | PLI_FLAG_AHEAD | PLI_FLAG_LEAVES |
+                                  PLI_FLAG_SHUT));
     head->src = client->rank;
     head->dst = pli_replica_rank(&client->layout, server, client->link[server].place);
     head->port = pli_replica_port(client->link[server].place);

@@ -82,6 +82,8 @@ typedef struct pli_client {
     uint8_t   *away;     /* [workers]: takes no clock in this worker's clock (roster.h) */
     uint8_t   *heard;    /* [workers]: PLI_LOG_HERE .., as the first server says of the next clock */
     bool       leaving;  /* the clock that ends is its last one, for a while */
+    bool       shut;     /* nobody is to be let in with the clock that ends */
+    bool       lost_count; /* it has joined, and does not know how many calls there were (calls) */
     uint32_t   joining;  /* the ticket of the last JOIN; 0: none */
     uint64_t   soon_ns;  /* when it is sent once more; PLI_NEVER: it is not */
     bool       changed;  /* at the end of its last clock somebody came, or left */

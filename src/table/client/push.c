@@ -220,6 +220,7 @@ plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind 
         if (client->ending) msg->head.flags |= PLI_FLAG_REDO;
         if (kind == PLI_CLOCK) client->link[s].closing = client->link[s].tx.next;
         if (kind == PLI_CLOCK && client->leaving) msg->head.flags |= PLI_FLAG_LEAVES;
+        if (kind == PLI_CLOCK && client->shut) msg->head.flags |= PLI_FLAG_SHUT;
         PLI_TRY(pli_client_send(client, now_ns, s, kind, msg, NULL, out, err));
     }
     pli_client_keep_events(client);

@@ -128,7 +128,7 @@ plait_status pli_client_take_join(pli_client *client, uint64_t now_ns, const pli
     if (*over_out) return PLAIT_OK;
     client->barriers = met[0];
     client->left = false;
-    client->changed = true;
+    client->changed = client->lost_count = true;
     memcpy(client->heard, pli_at_const(pli_msg_body(reply), sizeof met), workers);
     for (size_t w = 0; w < workers; w++) {
         client->away[w] = client->heard[w] == PLI_LOG_AWAY;

@@ -166,6 +166,15 @@ int32_t pli_job_away(const plait_job *job) {
 
 bool pli_job_roster_changed(const plait_job *job) { return job->client.changed; }
 
+void pli_job_shut(plait_job *job, bool shut) { job->client.shut = shut; }
+
+uint64_t pli_job_calls(const plait_job *job) { return job->client.calls; }
+
+void pli_job_take_calls(plait_job *job, uint64_t calls) {
+    job->client.calls = calls;
+    job->client.lost_count = false;
+}
+
 int32_t plait_job_present(const plait_job *job) {
     int32_t n = 0;
     if (job == NULL) return 0;

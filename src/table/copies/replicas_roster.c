@@ -48,7 +48,7 @@ bool pli_roster_is_away_after(const pli_server *server, int32_t worker, int64_t 
     const pli_msg    *join = r->join[worker];
     int64_t           from = INT64_MAX;
     if (join != NULL) memcpy(&from, pli_msg_body(join), sizeof from);
-    return r->leaves[worker] || (r->away[worker] && (from > clock + 1 || server->peer[worker].gone));
+    return r->leaves[worker] || (r->away[worker] && (r->shut || from > clock + 1 || server->peer[worker].gone));
 }
 
 void pli_roster_retire(pli_server *server, int32_t worker) {

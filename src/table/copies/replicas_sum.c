@@ -15,6 +15,7 @@ void pli_replicas_ended(pli_server *server, const pli_msg *msg) {
     if (c == NULL) return;
     c->ended[msg->head.src] = msg->head.seq;
     c->roster.leaves[msg->head.src] = (msg->head.flags & PLI_FLAG_LEAVES) != 0;
+    c->roster.shut = (msg->head.flags & PLI_FLAG_SHUT) != 0;
     c->ahead[msg->head.src] = (msg->head.flags & PLI_FLAG_AHEAD) != 0;
 }
 

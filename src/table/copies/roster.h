@@ -19,6 +19,8 @@
  *           answer to JOIN waits until a message of clock c + 1 has come: then all servers have prepared c
  *           (replicas.h), and what the new worker does cannot be too early. It tells the servers for which dead ones it
  *           stands in with the others.
+ *   shut    Those who are in may end a clock with the flag SHUT, all of them: then nobody is let in with it, and a JOIN
+ *           waits. So who knows between some clocks what nobody could hand over lets others in between other ones.
  * Servers and workers so go from one roster to the next at the same clock, without a message more in clocks in which
  * nobody comes or goes. Who decides is the first server alone, and its log has the decision before anybody acts upon
  * it, so its death changes nothing: the other replica knows the roster from the SUM, and JOIN is asked again. (For that
@@ -32,6 +34,10 @@
  * Collectives and barriers go without those who are away: at the first server from their JOIN on, or from their last
  * clock on. The answer to JOIN brings the number of the last barrier, so the new worker comes to the next one. When all
  * others have said BYE, JOIN is answered by that: the job is over. (If they have all died, it fails.)
+ *
+ * Server functions that update tables (replicas_calls.c) run when all who are in have called them: the roster changes
+ * at a server before the first call of the next clock comes. Calls are numbered, and no server counts all of them. So a
+ * worker that joins calls none until one that was in has told it the number (pli_job_take_calls).
  *
  * The event log shows a worker that is away as one whose clocks are empty: servers count its clocks with each SUM, and
  * the worker notes the barriers and clocks that it has missed when it joins, or hears of the end. Zeroings of tables
@@ -54,6 +60,7 @@ typedef struct pli_roster {
     uint8_t  *parked; /* [workers] barriers do without it */
     pli_msg **join;   /* [workers] JOIN, not yet answered; NULL: none */
     int32_t   n_away;
+    bool      shut;    /* who has ended the clock at hand says that nobody is let in with it; all say the same */
     uint64_t  barriers; /* of tables, complete */
     bool      ends; /* somebody has said BYE, or has ended */
 } pli_roster;

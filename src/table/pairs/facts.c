@@ -43,7 +43,6 @@ static uint64_t demand_on(const pli_demand *demand) {
         { PLAIT_ALL_ROWS, PLI_ON(ALL_ROWS) },
         { PLAIT_OWN_STEPS, PLI_ON(OWN_STEPS) },
         { PLAIT_OWN_END, PLI_ON(OWN_END) },
-        { PLAIT_FUNCTIONS_UPDATE, PLI_ON(UPDATING) },
         { PLAIT_COMPARES, PLI_ON(COMPARES) },
         { PLAIT_SMOOTH, PLI_ON(SMOOTH) },
         { PLAIT_ROWS_STAY, PLI_ON(ROWS_STAY) },

@@ -70,13 +70,6 @@ static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
         return false;
     }
     if (!call->updates) return serve_or_park(server, now_ns, msg, out);
-    if (server->layout.slots > 0) { /* a worker that comes does not know how many calls there were */
-        (void)pli_fail(&why, PLAIT_EREFUSED,
-                       "a server function that updates tables, with workers that may join, is refused: it runs when "
-                       "all workers have called it; nearest is a fixed number of workers");
-        pli_server_reply_failure(server, now_ns, msg, &why, out);
-        return false;
-    }
     if (peer->call != NULL) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d calls a second server function at once", msg->head.src);
         return false;

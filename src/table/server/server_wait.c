@@ -46,7 +46,7 @@ static void answer_when_all(pli_server *server, uint64_t now_ns, size_t field, s
     }
 }
 
-/* Runs an update-type call when all workers have called, and all earlier clocks are applied. */
+/* Runs an update-type call when all workers that are in have called, and all earlier clocks are applied. */
 static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
     int32_t  n = 0;
     pli_msg *requests[1024], *first = NULL;
@@ -54,7 +54,8 @@ static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (server->replicas != NULL && server->replicas->making) return; /* see replicas_calls.c */
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_peer *peer = &server->peer[w];
-        if (peer->call == NULL && !peer->gone) return;
+        const bool away = server->replicas != NULL && server->replicas->roster.away[w];
+        if (peer->call == NULL && !peer->gone && !away) return;
         if (peer->call == NULL) continue;
         if (peer->call->head.clock > server->applied && server->slowest != PLAIT_LEFT) return;
         first = first == NULL ? peer->call : first;

@@ -44,6 +44,7 @@
  *            to 8
  *   CLOCK with flag LEAVES   the worker's last clock, for a while: it is away then (roster.h). LEAVE with it, where the
  *            server counts none of its clocks
+ *   CLOCK with flag SHUT   nobody is let in with the end of this clock (roster.h)
  *   JOIN     int64_t: the worker, which is away, wants to take part from this clock on, or a later one. Sent once more
  *            with the same ticket if it is to be sooner
  *                     -> REPLY: clock: where it begins; uint64_t, how many barriers there were (PLI_GONE: the job is
@@ -105,7 +106,7 @@ typedef enum pli_kind {
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
        PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */, PLI_FLAG_AHEAD = 0x80,
-       PLI_FLAG_LEAVES = 0x800, PLI_FLAG_ANEW = 0x1000, PLI_FLAG_APART = 0x2000
+       PLI_FLAG_LEAVES = 0x800, PLI_FLAG_ANEW = 0x1000, PLI_FLAG_APART = 0x2000, PLI_FLAG_SHUT = 0x4000
 }; /* of head.flags; 0x1 is comm's */
 
 #define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */

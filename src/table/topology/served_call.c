@@ -78,6 +78,10 @@ static plait_status ask_call(plait_table *const *tables, int32_t n, const pli_fu
 plait_status pli_served_call(plait_table *const *tables, int32_t n, const pli_function_call *call, void *answer,
                              plait_error *err) {
     pli_ticket ticket;
+    if (call->fn->updates && tables[0]->job->client.lost_count)
+        return pli_fail(err, PLAIT_EINVAL,
+                        "server function %s by a worker that has joined the job: it does not know how many such calls "
+                        "there were; let workers that stay call it before others join", call->fn->name);
     pli_served_finish_gets(tables[0]->job);
     for (int32_t i = 0; call->fn->updates && i < n; i++) pli_table_unpin(tables[i]);
     for (int32_t i = 0; call->fn->updates && i < n; i++) pli_cache_forget(pli_served_of(tables[i]));

@@ -29,7 +29,7 @@ typedef struct member {
 typedef struct turn {
     int64_t step, clock;
     int32_t rank;
-    bool    together, stands;
+    bool    together, stands, away; /* away: it has missed the step */
     int64_t n, planned; /* planned: of all workers; 0: not told */
 } turn;
 
@@ -103,7 +103,7 @@ static plait_status read_turn(judge *j, const pli_event *event) {
                                           .together = together, .stands = stands };
     }
     j->turn[j->turns++] = (turn){ .step = step, .clock = event->clock, .rank = event->rank, .n = variables,
-                                  .together = together, .stands = stands, .planned = event->rows };
+                                  .together = together, .stands = stands, .away = away, .planned = event->rows };
     return PLAIT_OK;
 }
 
@@ -189,7 +189,8 @@ static int32_t left_by(const judge *j, int64_t clock) {
     return n;
 }
 
-/* Every worker that lives is in each step once, in the same clock, with as many variables if all take the same. */
+/* Every worker that lives is in each step once, in the same clock, with as many variables if all take the same, save
+ * who was away. */
 static void judge_turns(judge *j) {
     if (j->turns > 0) qsort(j->turn, (size_t)j->turns, sizeof *j->turn, by_step);
     for (int64_t i = 0, end; i < j->turns; i = end) {
@@ -201,7 +202,8 @@ static void judge_turns(judge *j) {
             if (t->clock != first->clock)
                 refute(j, "steps", t->rank, t->clock, "rank %d took step %lld in clock %lld, rank %d in clock %lld",
                        t->rank, (long long)t->step, (long long)t->clock, first->rank, (long long)first->clock);
-            if (t->together != first->together || (t->together && t->n != first->n))
+            if (first->away && !t->away) first = t;
+            if (!t->away && (t->together != first->together || (t->together && t->n != first->n)))
                 refute(j, "same", t->rank, t->clock, "in step %lld rank %d took %lld variables, rank %d took %lld; all "
                                                      "should take the same", (long long)t->step, t->rank,
                        (long long)t->n, first->rank, (long long)first->n);
@@ -229,9 +231,23 @@ static bool is_kept(const judge *j, const member *m, int64_t n) {
     return false;
 }
 
-/* Have all workers that live the variable in the step? */
+/* How many say that they were away in the step? The turns are in order. */
+static int32_t away_in(const judge *j, int64_t step) {
+    int64_t low = 0, high = j->turns;
+    int32_t n = 0;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (j->turn[middle].step < step) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < j->turns && j->turn[low].step == step; low++) n += j->turn[low].away;
+    return n;
+}
+
+/* Have all workers that live, and were in, the variable in the step? */
 static void judge_same(judge *j, const member *m, int64_t n) {
-    const int32_t workers = j->proof->workers - pli_schedule_dead_by(&j->dead, m->clock);
+    const int32_t workers = j->proof->workers - pli_schedule_dead_by(&j->dead, m->clock) - left_by(j, m->clock) -
+                            away_in(j, m->step);
     int64_t       living = 0;
     for (int64_t i = 0; i < n; i++) living += !is_dead(j, &m[i]);
     if (living < workers)

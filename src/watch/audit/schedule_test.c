@@ -175,6 +175,30 @@ static void test_steps_that_all_take(void **state) {
     assert_string_equal(less.first.rule, "same");
 }
 
+/* Two of three workers take a step; the third says that it was away, or another variable, or nothing. */
+static pli_schedule_proof without_one(bool away, bool other) {
+    const pli_event_touch touch = { .variable = 4, .writes = true, .key = 40 };
+    begin("bsp");
+    take(1, 0, 0, true, 1, &touch);
+    take(2, 0, 0, true, 1, &touch);
+    const pli_event_sink *sink = pli_eventlog_sink(log_of);
+    const pli_event_touch none = { .variable = 5, .writes = true, .key = 50 };
+    if (away)
+        pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TURN, .rank = 0, .table = -1, .row = 3,
+                                            .info.touch = &none });
+    if (other) take(0, 0, 0, true, 1, &none);
+    const pli_schedule_proof proof = prove(NULL);
+    unlink(path);
+    return proof;
+}
+
+static void test_steps_that_all_take_save_who_is_away(void **state) {
+    (void)state;
+    assert_int_equal(without_one(true, false).verdict, PLI_AUDIT_PROVEN);
+    assert_string_equal(without_one(false, true).first.rule, "same");
+    assert_string_equal(without_one(false, false).first.rule, "steps");
+}
+
 /* Steps that all take alike, one in each clock. same_key: the second step's variable writes the key of the first's. */
 static pli_schedule_proof one_after_another(const char *consistency, bool same_key) {
     begin(consistency);
@@ -372,7 +396,8 @@ static void test_how_it_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mistakes_in_rotation),     cmocka_unit_test(test_the_two_are_named),
-        cmocka_unit_test(test_steps_that_all_take),      cmocka_unit_test(test_nothing_is_proven_of_nothing),
+        cmocka_unit_test(test_steps_that_all_take), cmocka_unit_test(test_steps_that_all_take_save_who_is_away),
+        cmocka_unit_test(test_nothing_is_proven_of_nothing),
         cmocka_unit_test(test_a_worker_that_dies),       cmocka_unit_test(test_how_it_is_told),
         cmocka_unit_test(test_a_cut_log),
         cmocka_unit_test(test_a_worker_that_dies_in_steps_that_all_take),
