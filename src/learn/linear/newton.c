@@ -200,7 +200,7 @@ static plait_status revive(pli_run *run) {
     memset(n->last_notes, 0, sizeof n->last_notes);
     n->has_model = n->complete = n->confirms = n->aimed = false;
     n->moved = true;
-    n->renewals_seen = 0;
+    n->renewals = n->renewals_seen = 0; /* by new models alone: as many as before would look as if nobody had moved */
     return plait_table_zero(n->table);
 }
 
