@@ -27,7 +27,7 @@ done >ways
 
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m 2>/dev/null | head -n 1; }
 moves() { gone $pid || says m '"event": "\(clock\|epoch\)"'; }
-figure() { for key in objective train_loss inertia perplexity test_rmse; do x=$(field "$1" $key); case $x in missing | null) ;; *) echo "$x"; return ;; esac; done; }
+figure() { for key in objective train_loss inertia perplexity test_rmse progressive_loss; do x=$(field "$1" $key); case $x in missing | null) ;; *) echo "$x"; return ;; esac; done; }
 
 # dies SEED SETTING: 1: the run had ended before
 dies() {
