@@ -80,6 +80,11 @@ static plait_status check(pli_run *run) {
     PLI_TRY(check_optimizer(run));
     if (o->backup > 0)
         return refuse(run, "--backup", "a step of the rotation may then lack a worker's part", "--backup 0");
+    const pli_topology_kind *topology = pli_topology_find(run->topology); /* unknown names are told later */
+    if (o->replicas > 1 && topology != NULL &&
+        (pli_pair_properties(topology, run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0)
+        return refuse(run, "--replicas 2 where reads may be stale",
+                      "who takes over a dead worker's turn needs the values that it had", "bsp");
     if (run->balanced && o->replicas > 1)
         return refuse(run, "--balance dynamic with --replicas 2",
                       "users move between workers that must not die meanwhile", "--balance static");
