@@ -26,9 +26,8 @@
  * servers, `loose` (ssp:1), to which each worker adds 1 in each of its own clocks, and no heir does. The victim may die
  * (`where` 3) when the clock's sums are made and its push has not gone to the servers.
  *
- * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
- * when, and messages may be lost, doubled and delayed. As `test_table_sums_survive processes SEED` it is one rank of
- * such a job, of many more clocks, and the victims are killed by SIGKILL at instants of their own: sums_killed.sh. */
+ * Who dies when is drawn (drawn_deaths.h). As `test_table_sums_survive processes SEED` it is one rank of such a job,
+ * of many more clocks, and the victims are killed by SIGKILL at instants of their own: sums_killed.sh. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -39,8 +38,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,75 +46,36 @@
 #include <plait/table.h>
 
 #include "base/base.h"
-#include "comm/comm.h"
 #include "table/copies/mirror.h"
 #include "table/table.h"
-#include "witness.h"
 
 enum { WORKERS_MAX = 6, ITEMS = 5, ROWS = 300, CLOCKS = 10, RUNS = 120, RUNS_FULL = 2000, SIM_RUNS = 60,
-       SIM_RUNS_FULL = 1000, VALUES = ITEMS * WORKERS_MAX, HANG_S = 60, DRAIN = 60 };
+       SIM_RUNS_FULL = 1000, VALUES = ITEMS * WORKERS_MAX, DRAIN = 60, STREAM = 21, WHOLE_FIRST = 1,
+       GAPS = 3, TWO_UNTIL = CLOCKS - 5, WINDOW_MS = 30 };
+#define PLAN_MORE                                                                                                     \
+    int64_t     clocks;                                                                                               \
+    int         shape; /* of counts: 0 dense, 1 keyed, 2 sparse */                                                    \
+    bool        grouped;                                                                                              \
+    const char *filter;        /* NULL: none */                                                                       \
+    bool        by_hosts;      /* sums inside each host first */                                                      \
+    int         served;        /* a bit for each table that lies on servers; 0: none, and there is no `loose` */      \
+    int64_t     delay, period; /* of bounded-delay, local-sgd; 0: bsp */                                              \
+    bool        keeps;         /* it keeps something back */                                                          \
+    bool        by_counts;     /* an item adds 1 a clock to counts, and there is no model to compare with */
+#define SHOWN_MORE                                                                                                    \
+    double     model[VALUES];      /* at the end of the run in which nobody died */                                   \
+    double     model_left[VALUES]; /* of model, as the first that has ended has it: `ends` */                         \
+    double     left[VALUES];       /* of counts, as some living worker ends */                                        \
+    double     lost[2][2][VALUES]; /* of the victim, and of the second: what it kept as it died; and before the sum   \
+                                    * that was under way then, if there was one */
+#include "drawn_deaths.h"
 
-typedef struct plan {
-    uint64_t    seed;
-    const char *transport;
-    int32_t     workers, spares, victim, killer, second; /* second: dies `gap` clocks later; -1: nobody */
-    int64_t     gap;
-    int64_t     at, clocks;                              /* the killer's clock; -1: nobody dies by its hand */
-    int         where;
-    int         shape; /* of counts: 0 dense, 1 keyed, 2 sparse */
-    bool        grouped;
-    const char *filter;  /* NULL: none */
-    bool        by_hosts;      /* sums inside each host first */
-    int         served;        /* a bit for each table that lies on servers; 0: none, and there is no `loose` */
-    int64_t     delay, period; /* of bounded-delay, local-sgd; 0: bsp */
-    bool        keeps;   /* it keeps something back */
-    bool        by_counts; /* an item adds 1 a clock to counts, and there is no model to compare with */
-    char        cluster[600];
-} plan;
-
-/* Of a run; that of a simulated one lies in memory that its process shares with this one. */
-typedef struct shown {
-    double     model[VALUES]; /* at the end of the run in which nobody died */
-    double     model_left[VALUES]; /* of model, as the first that has ended has it: `ends` */
-    bool       ends;
-    double     left[VALUES];  /* of counts, as some living worker ends */
-    double     lost[2][2][VALUES]; /* of the victim, and of the second: what it kept as it died; and before the sum that
-                                    * was under way then, if there was one */
-    atomic_int ended, stood, created;
-    char       why[300];
-} shown;
-
-static plan                  p;
-static shown                *run;
-static plait_comm *_Atomic   comms[WORKERS_MAX];
-static _Atomic uint64_t      longest_ns;
-static witness               heard; /* the event log of a run that is not of processes */
-static bool                  listening;
-static int64_t               changed[WORKERS_MAX]; /* each worker's: the first clock in which heirs hold items */
+static _Atomic uint64_t longest_ns;
+static int64_t          changed[WORKERS_MAX]; /* each worker's: the first clock in which heirs hold items */
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
 
-__attribute__((format(printf, 1, 2))) static plait_status wrong(const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    if (run->why[0] == '\0') vsnprintf(run->why, sizeof run->why, format, list);
-    va_end(list);
-    return PLAIT_EDIVERGED;
-}
-
 /* --- a worker ----------------------------------------------------------------------------------------------------- */
-
-static void kill_rank(int32_t rank) {
-    plait_comm *victim = atomic_load_explicit(&comms[rank], memory_order_acquire);
-    plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed by the test" };
-    if (victim != NULL) pli_comm_kill(victim, &why);
-}
-
-static void strike(int32_t me, int64_t clock, int where) {
-    if (p.at < 0 || me != p.killer || where != p.where) return;
-    if (clock == p.at) kill_rank(p.victim);
-    if (clock == p.at + p.gap && p.second >= 0) kill_rank(p.second);
-}
 
 plait_status __real_pli_job_push(plait_job *job, pli_client_table *only, pli_kind kind, plait_error *err);
 plait_status __wrap_pli_job_push(plait_job *job, pli_client_table *only, pli_kind kind, plait_error *err);
@@ -183,8 +141,6 @@ static plait_status add_to_all(plait_table *const *table, int32_t me, int64_t cl
         if (table[t] != NULL && (t == 0 || clock < p.clocks)) PLI_TRY(add(table[t], t, me, clock, inherited));
     return table[0] != NULL && clock >= p.clocks ? add_zeros(table[0]) : PLAIT_OK;
 }
-
-static bool dies(int32_t v) { return v == p.victim || v == p.second; }
 
 static uint64_t due_of(int32_t v, int64_t clock) {
     if (v >= p.workers - p.spares || !has(0, v)) return 0;
@@ -510,18 +466,13 @@ static plait_status work(plait_job *job, plait_table **table) {
     return PLAIT_OK;
 }
 
-static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
-
 static plait_status body(plait_comm *comm, void *unused) {
     plait_job     *job = NULL;
     plait_table   *table[4] = { NULL };
     plait_job_opts o;
     char           consistency[32];
-    const bool     sim = strcmp(p.transport, "sim") == 0;
     (void)unused;
-    if (sim && !listening && !witness_open(&heard, p.workers, stamp, comm)) return PLAIT_EIO;
-    if (sim) listening = true; /* actors take turns; on threads it is set before */
-    if (listening) pli_comm_set_events(comm, witness_sink(&heard));
+    if (!listen_to(comm)) return PLAIT_EIO;
     plait_job_opts_init(&o);
     o.topology = p.served != 0 ? "hybrid" : "allreduce";
     snprintf(consistency, sizeof consistency, "bsp");
@@ -532,8 +483,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     o.replicas = 2;
     o.spares = p.spares;
     PLI_TRY(plait_job_create(comm, &o, &job));
-    if (strcmp(p.transport, "threads") == 0)
-        atomic_store_explicit(&comms[plait_comm_rank(comm)], comm, memory_order_release);
+    is_there(comm);
     const plait_status status = work(job, table);
     if (status >= 0) return plait_job_destroy(&job);
     note_lost(table[0], plait_comm_rank(comm));
@@ -541,23 +491,9 @@ static plait_status body(plait_comm *comm, void *unused) {
     return status;
 }
 
-static plait_status live(const char *cluster, plait_error *err) {
-    plait_comm_opts opts;
-    plait_comm_opts_init(&opts);
-    opts.workers = p.workers;
-    opts.transport = p.transport;
-    opts.seed = p.seed;
-    opts.threads = 1;
-    opts.cluster = cluster;
-    if (p.by_hosts) opts.collective = "hierarchical";
-    opts.timeout_ns = UINT64_C(20000000000);
-    for (int32_t w = 0; w < WORKERS_MAX; w++) atomic_store(&comms[w], NULL);
-    atomic_store(&run->ended, 0);
-    atomic_store(&run->created, 0);
-    run->why[0] = '\0';
+static void prepare(plait_comm_opts *opts) {
+    if (p.by_hosts) opts->collective = "hierarchical";
     memset(run->lost, 0, sizeof run->lost);
-    run->ends = false;
-    return plait_comm_run(&opts, body, NULL, err);
 }
 
 static void tell(const char *text) {
@@ -595,8 +531,6 @@ static void draw(pli_random *r) {
     p.shape = (int)pli_random_below(r, 3);
     p.grouped = p.workers - p.spares > 2 && pli_random_below(r, 3) == 0;
     p.clocks = CLOCKS;
-    p.victim = p.killer = p.second = -1;
-    p.at = -1;
     draw_filter(r);
     draw_policy(r);
     p.by_hosts = p.filter == NULL && !p.grouped && pli_random_below(r, 3) == 0;
@@ -606,144 +540,11 @@ static void draw(pli_random *r) {
 /* Both replicas of a shard may be lost with two ranks, until it has two again. */
 static bool may_lose_two(void) { return p.workers >= 3 && !p.grouped && p.served == 0; }
 
-static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
-    const char *seed = getenv("PLAIT_SEED"), *schedules = getenv("PLAIT_SCHEDULES");
-    *first = seed != NULL ? strtoull(seed, NULL, 10) : 1;
-    if (schedules != NULL) many = few = atoll(schedules);
-    return seed != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? many : few;
-}
+static int places(void) { return p.served != 0 ? 4 : 3; }
+static int cores(void) { return p.by_hosts ? 2 : 1; }
 
-/* --- threads ------------------------------------------------------------------------------------------------------ */
-
-/* Any two may die, at once or clocks apart, also those with the first server's two copies. */
-static void draw_deaths(pli_random *r) {
-    p.victim = (int32_t)pli_random_below(r, (uint64_t)p.workers);
-    do p.killer = (int32_t)pli_random_below(r, (uint64_t)p.workers);
-    while (p.killer == p.victim);
-    p.at = (int64_t)pli_random_below(r, CLOCKS);
-    p.where = (int)pli_random_below(r, p.served != 0 ? 4 : 3);
-    if (!may_lose_two() || p.at > CLOCKS - 5 || pli_random_below(r, 2) == 0) return;
-    p.gap = (int64_t)pli_random_below(r, 3);
-    do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
-    while (p.second == p.victim || p.second == p.killer);
-}
-
-static bool run_threads(void) {
-    plait_error err = { 0 };
-    char        why[640];
-    const int   died = (p.victim >= 0) + (p.second >= 0);
-    assert_true(witness_open(&heard, p.workers, NULL, NULL));
-    listening = true;
-    if (live(NULL, &err) < 0) {
-        tell(run->why[0] != '\0' ? run->why : err.text);
-        return false;
-    }
-    if (!witness_close(&heard, true, why, sizeof why)) {
-        tell(why);
-        return false;
-    }
-    if (atomic_load(&run->ended) < p.workers - died) tell("too few have ended");
-    if (p.keeps && !all_is_there_but_what_was_lost()) {
-        tell("more is missing than the dead kept, or less");
-        return false;
-    }
-    return atomic_load(&run->ended) >= p.workers - died;
-}
-
-static void test_any_one_may_die(void **unused) {
-    (void)unused;
-    uint64_t      first;
-    const int64_t runs = runs_of(RUNS, RUNS_FULL, &first);
-    atomic_store(&run->stood, 0);
-    for (int64_t i = 0; i < runs; i++) {
-        p = (plan){ .seed = first + (uint64_t)i, .transport = "threads" };
-        pli_random r = pli_random_at(p.seed, PLI_RANDOM_SCHEDULE, 21, 0);
-        draw(&r);
-        assert_true(run_threads());
-        draw_deaths(&r);
-        assert_true(run_threads());
-    }
-    print_message("%lld jobs on threads, in which workers stood in %d times\n", (long long)runs,
-                  atomic_load(&run->stood));
-    if (runs >= RUNS) assert_true(atomic_load(&run->stood) > 0);
-}
-
-/* --- sim ---------------------------------------------------------------------------------------------------------- */
-
-static void say_cluster(pli_random *r, bool faults) {
-    size_t at = (size_t)snprintf(p.cluster, sizeof p.cluster,
-                                 "version: 1\nhosts: [{count: %d, cores: %d}]\n"
-                                 "cost: {clock: 2 ms, notice: 4 ms, resend: 5 ms}\n"
-                                 "events:\n  - jitter: {sigma: 0.3}\n",
-                                 p.workers, p.by_hosts ? 2 : 1);
-    if (pli_random_below(r, 2) == 0)
-        at += (size_t)snprintf(p.cluster + at, sizeof p.cluster - at,
-                               "  - messages: {delay: %.2f ms, delayed: 0.2, doubled: 0.1, dropped: %.2f}\n",
-                               0.1 + 5 * pli_random_f64(r), pli_random_f64(r) * 0.15);
-    if (!faults) return;
-    p.victim = (int32_t)pli_random_below(r, (uint64_t)p.workers);
-    double when = 2 + 30 * pli_random_f64(r);
-    at += (size_t)snprintf(p.cluster + at, sizeof p.cluster - at, "  - kill: {ranks: %d, at: %.4f ms}\n", p.victim,
-                           when);
-    if (!may_lose_two() || pli_random_below(r, 2) == 0) return;
-    do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
-    while (p.second == p.victim);
-    when += pli_random_below(r, 2) == 0 ? 3 * pli_random_f64(r) : 20 + 20 * pli_random_f64(r);
-    (void)snprintf(p.cluster + at, sizeof p.cluster - at, "  - kill: {ranks: %d, at: %.4f ms}\n", p.second, when);
-}
-
-static int run_here(void) {
-    plait_error err = { 0 };
-    char        path[32], why[640];
-    const int   fd = memfd_create("cluster", 0), died = (p.victim >= 0) + (p.second >= 0);
-    if (write(fd, p.cluster, strlen(p.cluster)) != (ssize_t)strlen(p.cluster)) return 1;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    const plait_status status = live(path, &err);
-    const bool         early = status == PLAIT_EPEER && atomic_load(&run->created) < p.workers; /* not all were in it */
-    if (listening && !witness_close(&heard, !early && status >= 0, why, sizeof why)) (void)wrong("the audit: %s", why);
-    if (early && (atomic_load(&run->ended) == 0 || p.second >= 0)) return 3; /* of two, some may have been in it */
-    if (status < 0) (void)wrong("%s: %s", plait_status_text(status), err.text);
-    if (status >= 0 && atomic_load(&run->ended) < p.workers - died) (void)wrong("too few have ended");
-    return run->why[0] != '\0';
-}
-
-/* 0: it ended well; 3: by a death before all had the job; else it went wrong. */
-static int run_apart(void) {
-    int status = 0;
-    fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        signal(SIGSEGV, SIG_DFL); /* not cmocka's handler, which would go on with the next test */
-        alarm(HANG_S);
-        _exit(run_here());
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3)) return WEXITSTATUS(status);
-    tell(WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : "crashed") : run->why);
-    return 1;
-}
-
-static void test_any_one_may_die_in_simulated_time(void **unused) {
-    (void)unused;
-    uint64_t      first;
-    const int64_t runs = runs_of(SIM_RUNS, SIM_RUNS_FULL, &first);
-    int64_t       well = 0;
-    atomic_store(&run->stood, 0);
-    for (int64_t i = 0; i < runs; i++) {
-        p = (plan){ .seed = first + (uint64_t)i, .transport = "sim" };
-        pli_random r = pli_random_at(p.seed, PLI_RANDOM_SCHEDULE, 22, 0), again;
-        draw(&r);
-        again = r;
-        say_cluster(&again, false);
-        assert_int_equal(run_apart(), 0);
-        say_cluster(&r, true);
-        const int ended = run_apart();
-        assert_true(ended == 0 || ended == 3);
-        well += ended == 0;
-    }
-    print_message("%lld jobs in simulated time, %lld of which went on without the dead; workers stood in %d times\n",
-                  (long long)runs, (long long)well, atomic_load(&run->stood));
-    if (runs >= SIM_RUNS) assert_true(well > runs / 2 && atomic_load(&run->stood) > 0);
+static const char *lacks(void) {
+    return p.keeps && !all_is_there_but_what_was_lost() ? "more is missing than the dead kept, or less" : NULL;
 }
 
 /* --- a rank of a job of processes --------------------------------------------------------------------------------- */
@@ -793,11 +594,6 @@ static int run_process(const char *seed) {
 }
 
 int main(int argc, char **argv) {
-    run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (run == MAP_FAILED) return 1;
-    if (argc >= 3 && strcmp(argv[1], "processes") == 0) return run_process(argv[2]);
-    const struct CMUnitTest threads[] = { cmocka_unit_test(test_any_one_may_die) };
-    const struct CMUnitTest sim[] = { cmocka_unit_test(test_any_one_may_die_in_simulated_time) };
-    return argc > 1 && strcmp(argv[1], "sim") == 0 ? cmocka_run_group_tests(sim, NULL, NULL)
-                                                   : cmocka_run_group_tests(threads, NULL, NULL);
+    if (!show_runs()) return 1;
+    return argc >= 3 && strcmp(argv[1], "processes") == 0 ? run_process(argv[2]) : main_of_deaths(argc, argv);
 }
