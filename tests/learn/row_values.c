@@ -139,6 +139,28 @@ static void test_whatever_the_workers(void **state) {
     plait_data_destroy(&data);
 }
 
+/* The run stops at this clock, and goes on with other workers from its checkpoint; balance NULL: as before. */
+static void stop_and_go_on(training *t, int32_t from, int at, int32_t to, const char *balance, int64_t whole) {
+    char dir[] = "/tmp/plait-rows-XXXXXX", command[64];
+    assert_non_null(mkdtemp(dir));
+    t->opts.checkpoint = dir;
+    t->opts.stop = &stop;
+    stop_at = at;
+    must_train(t, from);
+    assert_true(t->report.interrupted && t->report.checkpoint >= 0);
+    plait_model_destroy(&t->model);
+    stop_at = stop = 0;
+    t->opts.stop = NULL;
+    t->opts.checkpoint = NULL;
+    t->opts.resume = dir;
+    if (balance != NULL) t->opts.balance = balance;
+    must_train(t, to);
+    assert_int_equal(sums_of(t), whole);
+    plait_model_destroy(&t->model);
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
 /* Runs stop in the middle of the second epoch, or before some block has had a row, and other numbers of workers resume
  * them. */
 static void test_resumed_by_other_workers(void **state) {
@@ -148,24 +170,8 @@ static void test_resumed_by_other_workers(void **state) {
     const int64_t        whole = straight(data, 1);
     (void)state;
     for (int i = 0; i < 3; i++) {
-        char     dir[] = "/tmp/plait-rows-XXXXXX", command[64];
         training t = training_of(data, &learner);
-        assert_non_null(mkdtemp(dir));
-        t.opts.checkpoint = dir;
-        t.opts.stop = &stop;
-        stop_at = at[i];
-        must_train(&t, from[i]);
-        assert_true(t.report.interrupted && t.report.checkpoint >= 0);
-        plait_model_destroy(&t.model);
-        stop_at = stop = 0;
-        t.opts.stop = NULL;
-        t.opts.checkpoint = NULL;
-        t.opts.resume = dir;
-        must_train(&t, to[i]);
-        assert_int_equal(sums_of(&t), whole);
-        plait_model_destroy(&t.model);
-        snprintf(command, sizeof command, "rm -r %s", dir);
-        assert_int_equal(system(command), 0);
+        stop_and_go_on(&t, from[i], at[i], to[i], NULL, whole);
     }
     plait_data_destroy(&data);
 }
@@ -177,7 +183,6 @@ static void test_values_go_with_their_rows(void **state) {
     const int64_t whole = straight(data, 1);
     (void)state;
     for (int i = 0; i < 2; i++) {
-        char     dir[] = "/tmp/plait-rows-XXXXXX", command[64];
         training t = training_of(data, &learner);
         moves = 0;
         t.opts.balance = "dynamic";
@@ -185,23 +190,8 @@ static void test_values_go_with_their_rows(void **state) {
         assert_int_equal(sums_of(&t), whole);
         plait_model_destroy(&t.model);
         assert_true(moves > 0);
-        assert_non_null(mkdtemp(dir));
-        t.opts.checkpoint = dir;
-        t.opts.stop = &stop;
-        stop_at = 2 * CLOCKS + 20; /* of any worker that has rows in so many */
-        must_train(&t, 3);
-        assert_true(t.report.interrupted && t.report.checkpoint >= 0);
-        plait_model_destroy(&t.model);
-        stop_at = stop = 0;
-        t.opts.stop = NULL;
-        t.opts.checkpoint = NULL;
-        t.opts.resume = dir;
-        t.opts.balance = i == 0 ? "static" : "dynamic";
-        must_train(&t, 2);
-        assert_int_equal(sums_of(&t), whole);
-        plait_model_destroy(&t.model);
-        snprintf(command, sizeof command, "rm -r %s", dir);
-        assert_int_equal(system(command), 0);
+        stop_and_go_on(&t, 3, 2 * CLOCKS + 20 /* of any worker that has rows in so many */, 2,
+                       i == 0 ? "static" : "dynamic", whole);
     }
     plait_data_destroy(&data);
 }

@@ -69,7 +69,7 @@ plait_status pli_coordinates_note_step(pli_coordinates *c) {
     return PLAIT_OK;
 }
 
-/* Who comes tells the event log which steps it has missed: those that it does not know of. */
+/* A newcomer tells the event log which steps it has missed. */
 static plait_status tell_missed(pli_coordinates *c) {
     state        *k = c->kept;
     const int64_t known = k->n_stepped;

@@ -249,24 +249,16 @@ static plait_status bound(pli_run *run, bool is_one) {
     pli_newton         *n = newton_of(run);
     const pli_penalised p = penalised(run);
     double              certain;
-    PLI_TRY(pli_newton_same(run, n->has_model, n->least, n->sum.rows * n->sum.columns));
     PLI_TRY(pli_newton_bound(run, n->rows, &n->held.batch, &p, n->least, &certain));
     if (isfinite(certain) || !is_one) n->gap = certain;
     return PLAIT_OK;
 }
 
-/* The next clock makes all models at one point. Models of different points may be far from what the loss is between
- * them, if it has a kink: each holds the curvature at its own point alone. Once that was needed, all go on in step.
- * Collective. */
-static plait_status confirm(pli_run *run) {
-    pli_newton *n = newton_of(run);
-    n->confirms = n->aimed = true;
-    return pli_newton_same(run, n->has_model, n->least, n->sum.rows * n->sum.columns);
-}
-
 enum { GAP, STOPS, EXCEEDS, MARK, MINUS_MARK, TOLD };
 
-/* Do all workers' models touch the loss near the least point of their sum? Collective. */
+/* Do all workers' models touch the loss near the least point of their sum? If they seem to, the next clock makes all
+ * models at one point, and from there on all go on in step: models of different points may be far from what the loss is
+ * between them, if it has a kink, since each holds the curvature at its own point alone. Collective. */
 static plait_status look(pli_run *run) {
     pli_newton *n = newton_of(run);
     bool        complete = false;
@@ -286,11 +278,13 @@ static plait_status look(pli_run *run) {
     if (pli_own_rows_died(run, &n->held)) return revive(run);
     n->gap = worst[GAP] + worst[EXCEEDS];
     const bool is_near = n->gap <= pli_run_tolerance(run), is_one = worst[MARK] == -worst[MINUS_MARK];
+    const bool in_step = is_near || n->confirms;
+    if (in_step) PLI_TRY(pli_newton_same(run, n->has_model, n->least, n->sum.rows * n->sum.columns));
     if (is_near) PLI_TRY(bound(run, is_one));
     if (pli_own_rows_died(run, &n->held)) return revive(run);
     n->converged = n->gap <= pli_run_tolerance(run);
     if (n->converged || run->interrupted) return PLAIT_OK;
-    if (is_near || n->confirms) PLI_TRY(confirm(run));
+    n->confirms = n->aimed = in_step;
     if (!is_near) sharpen(run, worst[GAP], worst[EXCEEDS]);
     return pli_own_rows_move(run, revive);
 }

@@ -3,8 +3,8 @@
  * A solver by whole passes is often in the midst of something: a line search, a tree that grows, steps towards one
  * look. Nobody could hand a newcomer what the others know there. But now and then all know the same few things, those
  * that a checkpoint holds, and no clock is under way that means something. There the solver opens a *door*: a clock in
- * which nobody pushes. Who has left goes with its end, who waits comes with it, takes what a checkpoint would hold from
- * a worker that was in, and goes on with the others. All other clocks are shut (table/copies/roster.h), so a plan's
+ * which nobody pushes. Leavers go with its end. A newcomer comes with it, takes what a checkpoint would hold from a
+ * worker that was in, and goes on with the others. All other clocks are shut (table/copies/roster.h), so a plan's
  * "from clock 40 on" means the first door from there on.
  *
  * How many clocks such a run takes is not known before it ends. So who is away at the end is not called in: it hears

@@ -43,7 +43,7 @@ plait_status pli_lbfgs_keep(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
-/* Who comes takes what a checkpoint would hold (pli_solver_keeps.take). Rows are taken anew in each clock. */
+/* A newcomer takes what a checkpoint would hold (pli_solver_keeps.take). Rows are taken anew in each clock. */
 plait_status pli_lbfgs_doors_begin(pli_lbfgs *l, bool *came_out) {
     static const pli_steps none;
     return pli_doors_begin(&l->doors, l->run, &none, came_out);

@@ -55,7 +55,7 @@ void pli_settled_end_work(pli_run *run, int64_t rows) {
     pli_balance_end_work(&run->settled->balance, 0);
 }
 
-/* Who has come does not know how often the others have met, nor whose blocks were whose. */
+/* A newcomer does not know how often the others have met, nor whose blocks were whose. */
 plait_status pli_settled_anew(pli_run *run) {
     pli_settled *s = run->settled;
     if (s == NULL) return PLAIT_OK;
