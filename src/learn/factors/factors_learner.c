@@ -84,7 +84,7 @@ static plait_status check(pli_run *run) {
     if (o->replicas > 1 && topology != NULL &&
         (pli_pair_properties(topology, run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0)
         return refuse(run, "--replicas 2 where reads may be stale",
-                      "who takes over a dead worker's turn needs the values that it had", "bsp");
+                      "the heir of a dead worker's turn needs the values that it had", "bsp");
     if (run->balanced && o->replicas > 1)
         return refuse(run, "--balance dynamic with --replicas 2",
                       "users move between workers that must not die meanwhile", "--balance static");
