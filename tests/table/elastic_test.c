@@ -50,8 +50,8 @@ typedef struct plan {
 /* Of a run; it lies in memory that processes share. */
 typedef struct shown {
     float      model[VALUES];
-    atomic_int in[CLOCKS_MAX]; /* how many workers have ended each clock */
-    uint64_t   ends[CLOCKS_MAX]; /* when worker 0 has */
+    atomic_int in[CLOCKS_MAX];      /* how many workers have ended each clock */
+    uint64_t   ends[CLOCKS_MAX];    /* when worker 0 has */
     int32_t    present[CLOCKS_MAX]; /* as worker 0 sees it */
     char       why[300];
 } shown;
@@ -69,8 +69,8 @@ static void kill_rank(int32_t rank) {
 
 /* An item adds to three values, of its own bits and of what is there. */
 static plait_status add_items(plait_job *job, plait_table *table, bool inherited) {
-    const int32_t me = plait_comm_rank(plait_job_comm(job));
-    const int64_t clock = plait_job_clock_now(job);
+    const int32_t              me = plait_comm_rank(plait_job_comm(job));
+    const int64_t              clock = plait_job_clock_now(job);
     static _Thread_local float values[VALUES], delta[VALUES];
     PLI_TRY(plait_table_get_range(table, 0, VALUES, values));
     for (int32_t i = 0; i < ITEMS; i++) {
@@ -119,11 +119,11 @@ static plait_status one_clock(plait_job *job, plait_table *table, bool leaves) {
 }
 
 static plait_status work(void *user, plait_job *job) {
-    const int32_t     me = plait_comm_rank(plait_job_comm(job));
-    visit             v = p.of[me];
-    bool              in = me < p.workers - p.slots;
-    plait_table      *table;
-    plait_table_opts  opts;
+    const int32_t    me = plait_comm_rank(plait_job_comm(job));
+    visit            v = p.of[me];
+    bool             in = me < p.workers - p.slots;
+    plait_table     *table;
+    plait_table_opts opts;
     (void)user;
     plait_table_opts_init(&opts);
     opts.name = "w";
@@ -284,12 +284,15 @@ static void test_any_come_and_go(void **unused) {
 
 /* --- what filters keep back --------------------------------------------------------------------------------------- */
 
-enum { LEDGER_ROWS = 40, LEDGER_CLOCKS = 24, VISITORS = 3, EXAMPLES = 8 };
+enum { LEDGER_ROWS = 40, VISITORS = 3, EXAMPLES = 8 };
 
 /* What each visitor has added, by its own book. */
 typedef struct ledger {
-    const char *filter;
-    double      added[VISITORS + 2][LEDGER_ROWS], table[LEDGER_ROWS];
+    const char     *filter;
+    double          added[VISITORS + 2][LEDGER_ROWS], table[LEDGER_ROWS];
+    _Atomic int     gone;  /* visitors that will not come again, each after it has raised */
+    _Atomic int64_t ends;  /* ... this: two clocks after the last one with updates of its own at the earliest */
+    _Atomic int64_t leave; /* the clock with which workers 0 and 1 end the job; 0: not known yet */
 } ledger;
 
 static plait_status add_by_book(plait_table *table, ledger *book, int32_t me, int64_t clock) {
@@ -302,20 +305,41 @@ static plait_status add_by_book(plait_table *table, ledger *book, int32_t me, in
     return plait_table_inc_range(table, 0, LEDGER_ROWS, delta, 1);
 }
 
+static void will_not_come_again(ledger *book, int64_t last) {
+    int64_t ends = atomic_load(&book->ends);
+    while (ends < last + 2 && !atomic_compare_exchange_weak(&book->ends, &ends, last + 2)) {}
+    atomic_fetch_add(&book->gone, 1);
+}
+
+/* A worker that is away holds nobody up, so on a busy machine workers 0 and 1 may be far ahead of one that comes: they
+ * go on until all have been there. Worker 0 sees that in a clock, and worker 1 knows by the next but one, since its get
+ * of the next waits for worker 0's clock. */
+static bool all_have_been_there(ledger *book, int32_t me, int64_t clock) {
+    if (me == 0 && atomic_load(&book->leave) == 0 && atomic_load(&book->gone) == VISITORS) {
+        const int64_t ends = atomic_load(&book->ends);
+        atomic_store(&book->leave, ends > clock + 2 ? ends : clock + 2);
+    }
+    const int64_t leave = atomic_load(&book->leave);
+    return leave > 0 && clock >= leave;
+}
+
 /* Steps of sgd at the rate of EXAMPLES, and in each clock there are so many: the table is less what was added. Workers
  * 0 and 1 add zeros; they read. The visitors come, go and come again, and are all away at the end. */
 static plait_status visit_by_book(plait_job *job, plait_table *table, ledger *book) {
     static const int64_t stays[VISITORS][4] = { { 2, 7, 10, 15 }, { 3, 9, 11, 20 }, { 2, 20, -1, -1 } };
     const int32_t        me = plait_comm_rank(plait_job_comm(job));
+    int64_t              last = 0;
     for (int i = 0; me >= 2 && i < 4 && stays[me - 2][i] >= 0; i += 2) {
-        PLI_TRY(plait_job_join(job, stays[me - 2][i]));
+        if (plait_job_join(job, stays[me - 2][i]) != PLAIT_OK) return PLAIT_EINVAL;
         for (bool in = true; in;) {
             in = plait_job_clock_now(job) < stays[me - 2][i + 1];
             PLI_TRY(add_by_book(table, book, me, plait_job_clock_now(job)));
+            last = plait_job_clock_now(job);
             PLI_TRY(in ? plait_job_clock(job) : plait_job_leave(job));
         }
     }
-    while (me < 2 && plait_job_clock_now(job) < LEDGER_CLOCKS) {
+    if (me >= 2) will_not_come_again(book, last);
+    while (me < 2 && !all_have_been_there(book, me, plait_job_clock_now(job))) {
         float values[LEDGER_ROWS];
         PLI_TRY(plait_table_get_range(table, 0, LEDGER_ROWS, values));
         for (int32_t r = 0; me == 0 && r < LEDGER_ROWS; r++) book->table[r] = -(double)values[r];
@@ -392,7 +416,7 @@ static plait_status leave_under(plait_comm *comm, void *user) {
     t.cols = 1;
     PLI_TRY(plait_table_create(job, &t, &table));
     const plait_status left = plait_job_leave(job);
-    const char *text = pli_comm_error(comm)->text;
+    const char        *text = pli_comm_error(comm)->text;
     if (left != PLAIT_EREFUSED || strstr(text, "nearest is ps x bsp") == NULL) return PLAIT_EINVAL;
     if (plait_job_join(job, 0) != PLAIT_EREFUSED) return PLAIT_EINVAL;
     return plait_job_destroy(&job);
