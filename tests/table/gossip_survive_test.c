@@ -8,6 +8,10 @@
  * `model` is ruled by sgd and passes through the filters; of those with a loss something may be missing, and nothing
  * counts twice.
  *
+ * Under async workers go on to add. Between two barriers from which nobody is missing what those who live have added is
+ * there, once: so behind the meeting their weights add up to their number, and no copy is lost, or counts twice, that
+ * was under way.
+ *
  * At the end come clocks without updates: by rounds alone each worker's own mirror must come near the average of all,
  * so the graph of those who live is connected.
  *
@@ -27,6 +31,7 @@
 #include <plait/table.h>
 
 #include "base/base.h"
+#include "comm/agreed_run.h"
 #include "table/table.h"
 
 enum { WORKERS_MAX = 9, ITEMS = 3, CLOCKS = 12, QUIET = 60, VALUES = ITEMS * WORKERS_MAX, RUNS = 120, RUNS_FULL = 2000,
@@ -36,14 +41,21 @@ enum { WORKERS_MAX = 9, ITEMS = 3, CLOCKS = 12, QUIET = 60, VALUES = ITEMS * WOR
     const char *topology, *filter; /* filter NULL: none */                                                            \
     int64_t     period;            /* of local-sgd, 0: bsp */                                                         \
     bool        keyed, lossy, async;
-#define SHOWN_MORE double left[VALUES]; /* as the first that has ended reads counts */
+#define SHOWN_MORE                                                                                                    \
+    double     left[VALUES]; /* as the first that has ended reads counts */                                           \
+    atomic_int compared;     /* how often what was added between two barriers was compared with what was seen */
 #include "drawn_deaths.h"
+
+static const double TOLERANCE = 1e-6;
 
 /* --- a worker ----------------------------------------------------------------------------------------------------- */
 
+/* Nothing is added from this clock on. */
+static int64_t adds_until(void) { return p.async ? CLOCKS + QUIET : CLOCKS; }
+
 static plait_status add(plait_table *const *table, int32_t me, int64_t clock, bool inherited) {
     double seen[WORKERS_MAX];
-    for (int32_t v = 0; clock < CLOCKS && v < p.workers - p.spares; v++)
+    for (int32_t v = 0; clock < adds_until() && v < p.workers - p.spares; v++)
         for (uint64_t i = 0; i < ITEMS; i++) {
             double     delta[WORKERS_MAX] = { 0 };
             const bool mine = inherited ? plait_table_inherits(table[0], v, i) != 0
@@ -65,11 +77,9 @@ static bool may_lack(int32_t v) {
     return at_once && strcmp(p.topology, "gossip:exp") == 0;
 }
 
-static const double TOLERANCE = 1e-6;
-
 static plait_status check_counts(plait_table *table, int32_t me, int64_t clock) {
     double         values[VALUES];
-    const double   due = (double)(clock < CLOCKS ? clock : CLOCKS);
+    const double   due = (double)(clock < adds_until() ? clock : adds_until());
     const uint64_t keys[ITEMS] = { 0, 1, 2 };
     PLI_TRY(plait_table_get(table, ITEMS, keys, values));
     for (int32_t n = 0; n < ITEMS * p.workers; n++) {
@@ -82,10 +92,62 @@ static plait_status check_counts(plait_table *table, int32_t me, int64_t clock) 
     return PLAIT_OK;
 }
 
+/* --- without rounds: what is added from one barrier to the next --------------------------------------------------- */
+
+/* What a worker has seen behind a barrier. */
+typedef struct sight {
+    int64_t clock;
+    uint8_t dead[WORKERS_MAX]; /* whom the barrier has left out */
+    double  values[VALUES];
+} sight;
+
+/* Has the worker heard of nobody's death but of theirs? */
+static bool knows_only(plait_job *job, const uint8_t *dead) {
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    const bool same = memcmp(job->client.dead, dead, (size_t)p.workers) == 0;
+    pli_port_leave(job->client_port, &out);
+    return same;
+}
+
+/* Between the two: what belongs to those who live. */
+static plait_status compare(const sight *from, const sight *to, int32_t me) {
+    for (int32_t n = 0; n < ITEMS * p.workers; n++) {
+        const int32_t v = n % p.workers;
+        const double  more = to->values[n] - from->values[n], due = (double)(to->clock - from->clock);
+        if (v >= p.workers - p.spares || dies(v) || fabs(more - due) <= TOLERANCE) continue;
+        return wrong("rank %d: from clock %lld to %lld item %d of worker %d grows by %.9g", me, (long long)from->clock,
+                     (long long)to->clock, n / p.workers, v, more);
+    }
+    return PLAIT_OK;
+}
+
+/* A worker may hear of a death before the barrier that it stands at leaves the dead one out. So two sights are compared
+ * when a third one has come, from which nobody else is missing. past [2]: the two before. */
+static plait_status look(plait_job *job, plait_table *table, int32_t me, int64_t clock, sight *past) {
+    const uint64_t keys[ITEMS] = { 0, 1, 2 };
+    sight          here = { .clock = clock };
+    plait_status   status = PLAIT_OK;
+    if (!p.async || p.workers == 1) return PLAIT_OK;
+    memcpy(here.dead, pli_agreed_run_next(job->agreed), (size_t)p.workers);
+    PLI_TRY(plait_table_get(table, ITEMS, keys, here.values));
+    if (!knows_only(job, here.dead)) here.clock = -1;
+    if (past[0].clock > 0 && past[1].clock > 0 && here.clock > 0 &&
+        memcmp(past[0].dead, here.dead, sizeof here.dead) == 0 &&
+        memcmp(past[1].dead, here.dead, sizeof here.dead) == 0) {
+        status = compare(&past[0], &past[1], me);
+        atomic_fetch_add(&run->compared, 1);
+    }
+    past[0] = past[1];
+    past[1] = here;
+    return status;
+}
+
 /* What filters keep back may be missing. */
 static plait_status check_model(plait_table *table, int32_t me) {
     double         values[VALUES], sum = 0;
-    const double   due = (double)(CLOCKS * ITEMS * (p.workers - p.spares));
+    const double   due = (double)(adds_until() * ITEMS * (p.workers - p.spares));
     const uint64_t keys[ITEMS] = { 0, 1, 2 };
     PLI_TRY(plait_table_get(table, ITEMS, keys, values));
     for (int32_t n = 0; n < ITEMS * p.workers; n++) sum -= values[n];
@@ -153,18 +215,20 @@ static plait_status work(plait_job *job) {
     const int32_t  me = plait_comm_rank(plait_job_comm(job));
     plait_table   *table[2];
     double         average[VALUES] = { 0 };
+    sight          past[2] = { { .clock = -1 }, { .clock = -1 } };
     const uint64_t keys[ITEMS] = { 0, 1, 2 };
     PLI_TRY(make_tables(job, table));
     PLI_TRY(plait_job_barrier(job));
     atomic_fetch_add(&run->created, 1);
     for (int64_t clock = 0; clock < CLOCKS + QUIET; clock++) {
         PLI_TRY(end_clock(job, table, me, clock));
-        if (clock % 4 != (int64_t)(p.seed % 4) || clock > CLOCKS) continue;
+        if (clock % 4 != (int64_t)(p.seed % 4) || (clock > CLOCKS && !p.async)) continue;
         PLI_TRY(plait_job_barrier(job));
         PLI_TRY(check_counts(table[0], me, clock + 1));
+        PLI_TRY(look(job, table[0], me, clock + 1, past));
     }
     PLI_TRY(plait_job_barrier(job));
-    PLI_TRY(check_counts(table[0], me, CLOCKS));
+    PLI_TRY(check_counts(table[0], me, CLOCKS + QUIET));
     PLI_TRY(check_model(table[1], me));
     PLI_TRY(plait_table_get(table[0], ITEMS, keys, average));
     PLI_TRY(as_the_others(me, average));
