@@ -100,6 +100,18 @@ works second train --data few --epochs 2 --batch 20 --optimizer adam --reduce ex
 same second straight "blocks that change hands, with two replicas"
 # A rule's state in slices, which end in the middle of rows: kept by row, whole.
 matrix --data few --epochs 2 --batch 20 --model mlp --layers 6 --optimizer adam --topology allreduce --optimizer-state sharded
+# The same in slices that several workers hold, and from as many holders to others.
+works straight train --data few --epochs 2 --batch 20 --model mlp --layers 6 --optimizer adam --reduce exact --json --quiet
+for from in "--workers 3 --replicas 2" "--workers 4 --replicas 3" "--workers 3"; do
+    rm -rf d
+    set -- --data few --epochs 2 --batch 20 --model mlp --layers 6 --optimizer adam --reduce exact --json --quiet --topology allreduce --optimizer-state sharded
+    works first train "$@" $from --checkpoint d --checkpoint-every 7
+    same first straight "slices, $from, with checkpoints"
+    for way in "--workers 4 --replicas 2" "--workers 2 --replicas 2" "--workers 3"; do
+        works second train "$@" --resume d $way
+        same second straight "slices, from $from to $way"
+    done
+done
 
 # --- from one topology to another, and to servers apart ---------------------------------------------------------------
 
@@ -275,7 +287,7 @@ exits 1 "file" refused train --data few --epochs 2 --checkpoint file/d --checkpo
 
 # --- the event log of a run that goes on ------------------------------------------------------------------------------
 
-for pair in ps/bsp ps/ssp:2 ps/async allreduce/bsp local/bsp "ps/bsp/--replicas 2" "ps/ssp:1/--replicas 2 --spares 1" "ps/bsp/--filter topk:0.2" "allreduce/bsp/--optimizer-state sharded" \
+for pair in ps/bsp ps/ssp:2 ps/async allreduce/bsp local/bsp "ps/bsp/--replicas 2" "ps/ssp:1/--replicas 2 --spares 1" "ps/bsp/--filter topk:0.2" "allreduce/bsp/--optimizer-state sharded" "allreduce/bsp/--optimizer-state sharded --replicas 2" \
     gossip:ring/bsp gossip:exp/async gossip:torus/local-sgd:3 ps/local-sgd:3 allreduce/local-sgd:5 "allreduce/local-sgd:3/--replicas 2"; do
     rm -rf d events
     with="--topology ${pair%%/*}"

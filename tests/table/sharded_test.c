@@ -4,6 +4,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ typedef struct job {
     int64_t     rows, cols;
     plait_type  type;
     bool        sharded, exact, penalised;
+    int32_t     replicas; /* 0: 1 */
     double      values[LARGEST]; /* the bits at the end: of worker 0 */
     uint64_t    bytes;           /* sent by worker 0 in the last clock */
     int64_t     state;           /* values whose state worker 0 holds  */
@@ -102,6 +104,7 @@ static void run(job *j, int32_t workers, const char *collective) {
     comm.timeout_ns = UINT64_C(30) * 1000000000;
     opts.topology = "allreduce";
     opts.batch = 12;
+    if (j->replicas > 0) opts.replicas = j->replicas;
     memset(j->values, 0, sizeof j->values);
     if (plait_run(&comm, &opts, work, j, &err) < 0)
         fail_msg("%s, %d workers, %s: %s", collective, workers, j->rule, err.text);
@@ -118,7 +121,7 @@ static void compare(job *j, int32_t workers, const char *collective) {
     assert_memory_equal(j->values, whole.values, sizeof j->values);
     const int64_t values = j->rows * j->cols, cut = values + (j->filter != NULL && workers > 1 ? 0 : 3);
     const int64_t own = pli_slice_first(cut, 1, workers);
-    assert_int_equal(j->state, own < values ? own : values);
+    if (j->replicas < 2) assert_int_equal(j->state, own < values ? own : values);
 }
 
 static void test_the_bits_are_those_of_the_whole_state(void **state) {
@@ -137,6 +140,103 @@ static void test_the_bits_are_those_of_the_whole_state(void **state) {
         j = (job){ .rule = rules[k], .rows = 5000, .cols = 1, .type = PLAIT_F64, .penalised = true };
         compare(&j, 4, "ring");
     }
+}
+
+/* --- with replicas ------------------------------------------------------------------------------------------------ */
+
+/* As many shares of the state as there are holders, and a gather of the values besides the sum. */
+static void test_replicas_change_no_bit(void **state) {
+    (void)state;
+    static job               j;
+    static const char *const rules[] = { "momentum", "adagrad", "adam", "ftrl" };
+    static const struct { int64_t rows, cols; } shapes[] = { { 1, 1 }, { 7, 3 }, { 5000, 1 }, { 60, 100 } };
+    for (int32_t workers = 2; workers <= 6; workers++)
+        for (int k = 0; k < 8; k++) {
+            j = (job){ .rule = rules[(k + workers) % 4], .filter = k < 4 ? NULL : "zstd", .rows = shapes[k % 4].rows,
+                       .cols = shapes[k % 4].cols, .type = k % 3 ? PLAIT_F32 : PLAIT_F64,
+                       .exact = (k + workers) % 3 == 0, .penalised = k % 2 == 0,
+                       .replicas = 2 + (workers > 2 && k % 2) };
+            compare(&j, workers, "ring");
+            const int32_t held = j.replicas < workers ? j.replicas : workers;
+            const int64_t share = j.rows * j.cols / workers;
+            assert_true(j.state >= held * share && j.state <= held * (share + 1));
+        }
+}
+
+static void test_replicas_cost_a_gather(void **state) {
+    (void)state;
+    static job j;
+    uint64_t   whole;
+    for (int32_t workers = 2; workers <= 6; workers++) {
+        j = (job){ .rule = "adam", .rows = 3600, .cols = 1, .type = PLAIT_F64, .replicas = 2 };
+        run(&j, workers, "ring");
+        whole = j.bytes;
+        j.sharded = true;
+        run(&j, workers, "ring");
+        const double ratio = (double)j.bytes / (double)whole;
+        assert_true(ratio > 1.45 && ratio < 1.55);
+    }
+}
+
+static plait_comm *_Atomic comms[4];
+static atomic_int          ended_by_name;
+
+/* Workers 1 and 2 hold slice 1, and die at once. */
+static plait_status lose(plait_job *pj, void *user) {
+    plait_comm      *comm = plait_job_comm(pj);
+    const int32_t    me = plait_comm_rank(comm);
+    plait_table     *table = NULL;
+    plait_table_opts opts;
+    plait_error      why = { .code = PLAIT_EPEER, .text = "killed by the test" };
+    const double     one[100] = { 0 };
+    plait_status     status = PLAIT_OK;
+    (void)user;
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.type = PLAIT_F64;
+    opts.rows = 100;
+    opts.sharded = 1;
+    opts.rule.name = "adam";
+    PLI_TRY(plait_table_create(pj, &opts, &table));
+    atomic_store(&comms[me], comm);
+    PLI_TRY(plait_job_barrier(pj));
+    for (int64_t clock = 0; clock < 4 && status >= 0; clock++) {
+        for (why.rank = 1; me == 0 && clock == 2 && why.rank < 3; why.rank++)
+            pli_comm_kill(atomic_load(&comms[why.rank]), &why);
+        do {
+            status = plait_table_inc_range(table, 0, 100, one, 1);
+            if (status >= 0) status = plait_job_clock(pj);
+        } while (status == PLAIT_STAND_IN);
+    }
+    if (me % 3 != 0) return status;
+    CHECK(status == PLAIT_EPEER);
+    /* or it hears first that the other has ended for that reason */
+    if (strstr(plait_comm_error(comm)->text, "held slice 1 of its optimizer's state have died") != NULL)
+        atomic_fetch_add(&ended_by_name, 1);
+    return status;
+}
+
+static plait_status lose_job(plait_comm *comm, void *user) {
+    plait_job     *pj = NULL;
+    plait_job_opts opts;
+    plait_job_opts_init(&opts);
+    opts.topology = "allreduce";
+    opts.replicas = 2;
+    PLI_TRY(plait_job_create(comm, &opts, &pj));
+    const plait_status status = lose(pj, user);
+    pli_job_abandon(&pj);
+    return status;
+}
+
+static void test_a_slice_is_lost_by_name(void **state) {
+    (void)state;
+    plait_comm_opts comm;
+    plait_error     err;
+    plait_comm_opts_init(&comm);
+    comm.transport = "threads";
+    comm.workers = 4;
+    assert_int_equal(plait_comm_run(&comm, lose_job, NULL, &err), PLAIT_EPEER);
+    assert_true(atomic_load(&ended_by_name) >= 1);
 }
 
 /* --- with filters ------------------------------------------------------------------------------------------------- */
@@ -279,6 +379,9 @@ static void test_refusals_name_the_reason(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_bits_are_those_of_the_whole_state),
+        cmocka_unit_test(test_replicas_change_no_bit),
+        cmocka_unit_test(test_replicas_cost_a_gather),
+        cmocka_unit_test(test_a_slice_is_lost_by_name),
         cmocka_unit_test(test_filters_without_loss_change_no_bit),
         cmocka_unit_test(test_what_filters_keep_is_applied_once),
         cmocka_unit_test(test_a_clock_sends_what_an_allreduce_sends),

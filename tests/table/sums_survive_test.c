@@ -26,6 +26,10 @@
  * servers, `loose` (ssp:1), to which each worker adds 1 in each of its own clocks, and no heir does. The victim may die
  * (`where` 3) when the clock's sums are made and its push has not gone to the servers.
  *
+ * With `sharded` the state of model's rule lies in slices, each at two workers or at three, and that of counts where
+ * filters keep something back. Of those that three hold two may die at once; of two, if all slices have two again. The
+ * victim may die (`where` 4) when the clock's sums are made and its slice's values have not gone.
+ *
  * Who dies when is drawn (drawn_deaths.h). As `test_table_sums_survive processes SEED` it is one rank of such a job,
  * of many more clocks, and the victims are killed by SIGKILL at instants of their own: sums_killed.sh. */
 #include <pthread.h>
@@ -61,7 +65,9 @@ enum { WORKERS_MAX = 6, ITEMS = 5, ROWS = 300, CLOCKS = 10, RUNS = 120, RUNS_FUL
     int         served;        /* a bit for each table that lies on servers; 0: none, and there is no `loose` */      \
     int64_t     delay, period; /* of bounded-delay, local-sgd; 0: bsp */                                              \
     bool        keeps;         /* it keeps something back */                                                          \
-    bool        by_counts;     /* an item adds 1 a clock to counts, and there is no model to compare with */
+    bool        by_counts;     /* an item adds 1 a clock to counts, and there is no model to compare with */          \
+    bool        sharded;       /* the state of ruled dense tables that are summed lies in slices ... */               \
+    int32_t     replicas;      /* ... each of which so many workers hold; else 2 */
 #define SHOWN_MORE                                                                                                    \
     double     model[VALUES];      /* at the end of the run in which nobody died */                                   \
     double     model_left[VALUES]; /* of model, as the first that has ended has it: `ends` */                         \
@@ -83,6 +89,17 @@ plait_status __wrap_pli_job_push(plait_job *job, pli_client_table *only, pli_kin
     const int32_t me = plait_comm_rank(plait_job_comm(job));
     if (kind == PLI_CLOCK && p.where == 3 && me == p.victim && plait_job_clock_now(job) == p.at) kill_rank(me);
     return __real_pli_job_push(job, only, kind, err);
+}
+
+/* Of tables in slices: the sums are made, and no slice's values have gone. */
+plait_status __real_pli_agreed_slices_apply(plait_job *job, plait_error *err);
+plait_status __wrap_pli_agreed_slices_apply(plait_job *job, plait_error *err);
+plait_status __wrap_pli_agreed_slices_apply(plait_job *job, plait_error *err) {
+    const int32_t me = plait_comm_rank(plait_job_comm(job));
+    const int64_t clock = plait_job_clock_now(job);
+    const bool    now = (me == p.victim && clock == p.at) || (me == p.second && clock == p.at + p.gap);
+    if (p.where == 4 && now) kill_rank(me);
+    return __real_pli_agreed_slices_apply(job, err);
 }
 
 static plait_status read_all(plait_table *table, double values[VALUES]) {
@@ -401,6 +418,7 @@ static plait_status make_tables(plait_job *job, plait_table **table) {
     if (p.keeps) {
         o.rule.name = "sgd";
         o.rule.learning_rate = 1;
+        o.sharded = p.sharded && p.shape == 0;
     }
     if (has(0, me)) PLI_TRY(plait_table_create(job, &o, &table[0]));
     o.name = "model";
@@ -413,6 +431,7 @@ static plait_status make_tables(plait_job *job, plait_table **table) {
     place(&o, 1);
     o.rule.name = "adam";
     o.rule.learning_rate = 0.05;
+    o.sharded = p.sharded && (p.served & 2) == 0;
     if (has(1, me)) PLI_TRY(plait_table_create(job, &o, &table[1]));
     plait_table_opts_init(&o);
     changed[me] = INT64_MAX;
@@ -480,7 +499,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     if (p.period > 0) snprintf(consistency, sizeof consistency, "local-sgd:%d", (int)p.period);
     o.consistency = consistency;
     if (p.by_hosts) o.aggregate = "host";
-    o.replicas = 2;
+    o.replicas = p.replicas;
     o.spares = p.spares;
     PLI_TRY(plait_job_create(comm, &o, &job));
     is_there(comm);
@@ -494,17 +513,20 @@ static plait_status body(plait_comm *comm, void *unused) {
 static void prepare(plait_comm_opts *opts) {
     if (p.by_hosts) opts->collective = "hierarchical";
     memset(run->lost, 0, sizeof run->lost);
+    /* The victim may have given its part of the killer's next clock, but not of the one behind that: with its sums
+     * each slice has two holders again. */
+    if (p.sharded && p.replicas == 2 && p.second >= 0) p.gap = 3;
 }
 
 static void tell(const char *text) {
     print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, served %x, filter %s, delay %d, "
-                  "period %d%s, "
+                  "period %d%s%s of %d, "
                   "rank %d dies at %lld.%d of rank %d, then %d: %s\n%s",
                   (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape,
                   p.grouped ? " in groups" : "", (unsigned)p.served,
                   p.filter != NULL ? p.filter : "none", (int)p.delay, (int)p.period,
-                  p.by_hosts ? ", by hosts" : "", p.victim, (long long)p.at,
-                  p.where, p.killer, p.second, text, p.cluster);
+                  p.by_hosts ? ", by hosts" : "", p.sharded ? ", in slices" : "", (int)p.replicas, p.victim,
+                  (long long)p.at, p.where, p.killer, p.second, text, p.cluster);
 }
 
 static void draw_filter(pli_random *r) {
@@ -525,6 +547,12 @@ static void draw_policy(pli_random *r) {
     if (p.period > 0) p.filter = NULL;
 }
 
+/* By the seed alone, so that what follows is drawn as it was. */
+static void draw_slices(void) {
+    p.sharded = p.delay == 0 && p.period == 0 && p.seed % 5 < 3;
+    if (p.sharded && p.workers > 2 && !p.grouped && p.seed % 2 == 0) p.replicas = 3;
+}
+
 static void draw(pli_random *r) {
     p.workers = 2 + (int32_t)pli_random_below(r, WORKERS_MAX - 1);
     p.spares = pli_random_below(r, 3) == 0 ? 1 + (int32_t)pli_random_below(r, (uint64_t)p.workers - 1) : 0;
@@ -535,12 +563,18 @@ static void draw(pli_random *r) {
     draw_policy(r);
     p.by_hosts = p.filter == NULL && !p.grouped && pli_random_below(r, 3) == 0;
     if (!p.keeps && !p.by_hosts && pli_random_below(r, 2) == 0) p.served = 1 + (int)pli_random_below(r, 6);
+    p.replicas = 2;
+    draw_slices();
 }
 
-/* Both replicas of a shard may be lost with two ranks, until it has two again. */
-static bool may_lose_two(void) { return p.workers >= 3 && !p.grouped && p.served == 0; }
+/* Both replicas of a shard may be lost with two ranks, until it has two again. So may both holders of a slice: on
+ * threads it is known when they have, see prepare. */
+static bool may_lose_two(void) {
+    const bool known = !p.sharded || p.replicas > 2 || strcmp(p.transport, "threads") == 0;
+    return p.workers >= 3 && !p.grouped && p.served == 0 && known;
+}
 
-static int places(void) { return p.served != 0 ? 4 : 3; }
+static int places(void) { return p.sharded ? 5 : p.served != 0 ? 4 : 3; }
 static int cores(void) { return p.by_hosts ? 2 : 1; }
 
 static const char *lacks(void) {
@@ -578,12 +612,13 @@ static int run_process(const char *seed) {
     plait_comm_opts opts;
     plait_error     err = { 0 };
     p = (plan){ .seed = strtoull(seed, NULL, 10), .transport = "mpi", .clocks = PROCESS_CLOCKS, .by_counts = true,
-                .killer = -1, .at = -1, .second = -1 };
+                .killer = -1, .at = -1, .second = -1, .replicas = 2 };
     p.shape = (int)(p.seed % 3);
     p.grouped = p.seed % 4 == 1;
     p.delay = p.seed % 5 == 3 ? 2 : 0;
     p.period = p.seed % 5 == 4 ? 3 : 0;
     if (p.seed / 4 % 2 == 1) p.served = 1 + (int)(p.seed % 6);
+    p.sharded = p.delay == 0 && p.period == 0 && p.seed % 3 != 2; /* of two that die at once both may hold a slice */
     if (p.seed / 2 % 2 == 1) p.filter = p.shape == 0 ? "zstd" : "key-cache,key-delta,zstd";
     plait_comm_opts_init(&opts);
     opts.transport = "mpi";

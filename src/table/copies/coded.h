@@ -117,8 +117,8 @@ plait_status pli_coded_put_sum(pli_coded *coded, int64_t clock, const pli_coded_
                                pli_bytes *out, plait_error *err);
 /** Of a table whose owners apply the sums of their stripes themselves (topology/sharded.h), so that these are not put:
  *  adds what is kept of the own stripe's sum to sum [values of the table]. There is some where a checkpoint's workers
- *  were cut otherwise. */
-void         pli_coded_spend(pli_coded *coded, void *sum);
+ *  were cut otherwise, or the table was cut when a worker had died. Errors: ENOMEM. */
+plait_status pli_coded_spend(pli_coded *coded, void *sum, plait_error *err);
 /** Reads what a stripe's owner has put into sum. *at moves on. Errors: EFORMAT, ENOMEM. */
 plait_status pli_coded_take_sum(pli_coded *coded, int32_t stripe, int64_t clock, const pli_coded_push *push,
                                 const unsigned char **at, const unsigned char *end, void *sum, plait_error *err);

@@ -72,10 +72,14 @@ plait_status pli_coded_keep(pli_coded *c, bool of_sums, const void *values, plai
     return status < 0 ? pli_coded_no_memory(c, err) : PLAIT_OK;
 }
 
-void pli_coded_spend(pli_coded *c, void *sum) {
-    if (!c->in_stripes || c->down.residual.values == NULL) return;
+plait_status pli_coded_spend(pli_coded *c, void *sum, plait_error *err) {
+    plait_part part = pli_coded_part_of(c, c->place.rank, c->mine, 0);
+    if (!c->in_stripes || c->down.residual.values == NULL) return PLAIT_OK;
+    pli_coded_stripe(c, c->mine, &part.first, &part.n);
+    PLI_TRY(pli_coded_save(c, &c->down, c->mine, &part, err));
     add_kept(c, &c->down, c->mine, sum);
     pli_residual_clear(&c->down.residual);
+    return PLAIT_OK;
 }
 
 void pli_coded_forget(pli_coded *c) {

@@ -400,12 +400,45 @@ static void test_what_is_put_back_is_sent(void **unused) {
     assert_true(striped > 0);
 }
 
+/* What an owner keeps of its stripe is in the sum that it applies itself, once: if that sum is dropped, it is kept as
+ * before. */
+static void test_what_is_spent_is_kept_if_the_sum_is_dropped(void **unused) {
+    static const setting all = { "topk:0.1", false, false };
+    int                  striped = 0;
+    (void)unused;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        unsigned char ones[VALUES_MAX * sizeof(double)], sum[VALUES_MAX * sizeof(double)];
+        unsigned char before[VALUES_MAX * sizeof(double)], then[VALUES_MAX * sizeof(double)];
+        open_world(&all, seed, NONE);
+        pli_coded *owner = the.coded[1];
+        for (int64_t i = 0; i < the.values; i++) pli_updates_set(&the.spec, ones, i, 1 + (double)i);
+        assert_int_equal(pli_coded_keep(owner, true, ones, NULL), PLAIT_OK);
+        pli_coded_kept(owner, true, before);
+        pli_updates_clear(&the.spec, the.values, sum);
+        assert_int_equal(pli_coded_spend(owner, sum, NULL), PLAIT_OK);
+        pli_coded_kept(owner, true, then);
+        for (int64_t i = 0; owner->in_stripes && i < the.values; i++) {
+            assert_true(at(sum, i) == at(before, i));
+            assert_true(at(then, i) == 0);
+        }
+        if (the.mortal) {
+            assert_int_equal(pli_coded_put_back(owner, &the.own[1], NULL), PLAIT_OK);
+            pli_coded_kept(owner, true, then);
+            assert_memory_equal(then, before, (size_t)(the.values * the.spec.sum_width));
+        }
+        striped += the.mortal && owner->in_stripes;
+        close_world();
+    }
+    assert_true(striped > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums_lose_nothing_and_are_the_same_everywhere),
         cmocka_unit_test(test_mistakes_are_seen),
         cmocka_unit_test(test_what_is_kept_can_be_put_back),
         cmocka_unit_test(test_what_is_put_back_is_sent),
+        cmocka_unit_test(test_what_is_spent_is_kept_if_the_sum_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,8 @@ void pli_mirror_close(pli_mirror **mirror_ptr) {
     pli_pending_destroy(&mirror->stood);
     for (int i = 0; i < 2; i++) pli_slab_unref(&mirror->lists[i]);
     pli_coded_close(&mirror->coded);
+    if (mirror->keepers != NULL) pli_keepers_free(mirror->keepers);
+    pli_free(mirror->keepers);
     pli_shard_close(&mirror->shard);
     pli_pending_destroy(&mirror->pending);
     pli_pending_destroy(&mirror->spare);
@@ -366,6 +368,13 @@ plait_status pli_mirror_apply(pli_mirror *mirror, plait_error *err) {
     else PLI_TRY(pli_mirror_apply_lists(mirror, sum, err));
     end_sum(mirror);
     return PLAIT_OK;
+}
+
+bool pli_mirror_is_touched(const pli_mirror *mirror, int64_t *examples_out) {
+    pli_push_part whole = { 0 };
+    take_extra(mirror->spec, mirror->first->values, mirror->first->n - EXTRA, &whole);
+    *examples_out = whole.examples;
+    return whole.touched;
 }
 
 plait_status pli_mirror_apply_slice(pli_mirror *mirror, int64_t examples, int64_t first, int64_t n, int64_t state,

@@ -18,6 +18,7 @@
 #include "comm/comm.h"
 #include "table/client/pending.h"
 #include "table/copies/coded.h"
+#include "table/copies/keepers.h"
 #include "table/state/shard.h"
 
 enum { PLI_SUM_EXTRA = 3 }; /* values at the end of a sum: what is known of the whole push */
@@ -79,6 +80,7 @@ typedef struct pli_mirror {
     int32_t         stead;          /* ... the highest of their numbers; -1: it stands in for none in this clock */
     void           *result;         /* memory for a sum, ... */
     size_t          result_bytes;   /* ... and how much */
+    pli_keepers     *keepers;         /* spec->sharded, with `holds`: who has which slice of the state; else NULL */
 } pli_mirror;
 
 /** spec and sink are borrowed. initial, penalty as in plait_table_opts. */
@@ -153,6 +155,8 @@ void pli_mirror_stand_in(pli_mirror *mirror, int32_t highest);
 /** No sum is taken yet: what is pending is kept, as if a sum of it had been put back. */
 void         pli_mirror_set_aside(pli_mirror *mirror);
 
+/** For spec->sharded, with `holds`: the first sum is made. Has anybody pushed, and of how many examples? */
+bool         pli_mirror_is_touched(const pli_mirror *mirror, int64_t *examples_out);
 /** For spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number
  *  `state`, for a push of so many examples. Only these values are updated. */
 plait_status pli_mirror_apply_slice(pli_mirror *mirror, int64_t examples, int64_t first, int64_t n, int64_t state,

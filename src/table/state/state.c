@@ -55,9 +55,8 @@ int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *typ
 
 bool pli_state_is_copied(const plait_table *table) { return table->ops->copy != NULL; }
 
-/* The worker's place among those of the job's workers that live: what a dead one would put back, others do. */
-static void living(const plait_job *job, int32_t *place_out, int32_t *n_out) {
-    const int32_t me = pli_job_me(job);
+/* A worker's place among those of the job's workers that live: what a dead one would put back, others do. */
+static void living(const plait_job *job, int32_t me, int32_t *place_out, int32_t *n_out) {
     *place_out = me;
     *n_out = job->layout.workers;
     for (int32_t w = 0; w < job->layout.workers; w++) {
@@ -69,13 +68,17 @@ static void living(const plait_job *job, int32_t *place_out, int32_t *n_out) {
 
 bool pli_state_leads(const plait_table *table) {
     int32_t place, n;
-    living(table->job, &place, &n);
+    living(table->job, pli_job_me(table->job), &place, &n);
     return place == 0;
 }
 
 void pli_state_share(const plait_table *table, int64_t rows, int64_t *first_out, int64_t *n_out) {
-    int32_t me, workers;
-    living(table->job, &me, &workers);
-    *first_out = rows / workers * me + (me < rows % workers ? me : rows % workers);
-    *n_out = rows / workers + (me < rows % workers);
+    pli_state_share_of(table, pli_job_me(table->job), rows, first_out, n_out);
+}
+
+void pli_state_share_of(const plait_table *table, int32_t worker, int64_t rows, int64_t *first_out, int64_t *n_out) {
+    int32_t place, workers;
+    living(table->job, worker, &place, &workers);
+    *first_out = rows / workers * place + (place < rows % workers ? place : rows % workers);
+    *n_out = rows / workers + (place < rows % workers);
 }

@@ -39,6 +39,8 @@ int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *typ
 
 /** This worker's share, if all living workers, or the members of the table's group, divide the rows among them. */
 void pli_state_share(const plait_table *table, int64_t rows, int64_t *first_out, int64_t *n_out);
+/** The share of another worker, which is not absent. */
+void pli_state_share_of(const plait_table *table, int32_t worker, int64_t rows, int64_t *first_out, int64_t *n_out);
 /** Is this worker the one of them that does what one must do? */
 bool pli_state_leads(const plait_table *table);
 

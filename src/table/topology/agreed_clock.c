@@ -9,6 +9,8 @@
 #include "table/copies/mirror.h"
 #include "table/events.h"
 #include "table/topology/agreed_coded.h"
+#include "table/topology/agreed_recut.h"
+#include "table/topology/agreed_slices.h"
 
 plait_status pli_agreed_clock_open(plait_job *job, bool clocks, plait_error *err) {
     job->agreed_clocks = job->agreed_clocks || clocks;
@@ -76,6 +78,7 @@ static plait_status put_back(const plait_job *job, plait_error *err) {
 
 /* Applies the sums that the next clock could not start without. */
 static plait_status apply(const plait_job *job, pli_mirror *mirror, plait_error *err) {
+    if (mirror->keepers != NULL) return PLAIT_OK; /* agreed_slices.h: together, and last */
     while (mirror->first != NULL && !pli_mirror_may_start(mirror, job->clock + 1, mirror->first->clock)) {
         const bool    dense = mirror->first->form == PLI_SUM_DENSE;
         const int64_t n = mirror->first->n;
@@ -91,33 +94,38 @@ static plait_status made_all(const plait_job *job, plait_error *err) {
     return PLAIT_OK;
 }
 
-static plait_status apply_all(const plait_job *job, plait_error *err) {
+static plait_status apply_all(plait_job *job, plait_error *err) {
     for (int64_t t = 0; t < job->tables; t++) {
         plait_table *table = job->table[t];
         if (mirror_at(job, t) != NULL) PLI_TRY(apply(job, mirror_at(job, t), err));
         if (table->ops->ended != NULL) table->ops->ended(table);
     }
-    return PLAIT_OK;
+    return pli_agreed_slices_apply(job, err);
 }
 
 /* Makes the sums, and applies none. */
 static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_error *err) {
     pli_agreed_coded coded = { 0 };
+    pli_agreed_recut recut = { 0 };
     int64_t          n = 0;
     plait_status     status = pli_agreed_coded_cut(job, err);
     if (status >= 0) status = take_all(job, parts, &n, err);
     if (status >= 0) status = give_all(job, parts, &n, err);
     if (status == PLAIT_STAND_IN) status = pli_agreed_run_step(job->agreed, 0, parts, err); /* no step ends now */
     else if (status >= 0) status = pli_agreed_coded_begin(&coded, job, err);
+    if (status == PLAIT_OK) status = pli_agreed_recut_begin(&recut, job, err);
     if (status == PLAIT_OK) {
         n += pli_agreed_coded_parts(&coded, parts + n);
+        n += pli_agreed_recut_parts(&recut, parts + n);
         status = pli_agreed_run_step(job->agreed, n, parts, err);
     }
     if (status == PLAIT_STAND_IN && put_back(job, err) < 0) status = err->code;
     if (status == PLAIT_OK) status = pli_agreed_coded_end(&coded);
+    if (status == PLAIT_OK) status = pli_agreed_recut_end(&recut, err);
     if (status == PLAIT_OK) status = made_all(job, err);
     status = gave_all(job, status, err);
     pli_agreed_coded_close(&coded);
+    pli_agreed_recut_close(&recut);
     return status;
 }
 
@@ -141,7 +149,7 @@ static plait_status set_aside(const plait_job *job) {
 }
 
 static plait_status try_sums(plait_job *job, plait_error *err) {
-    pli_agreed_part *parts = pli_calloc((size_t)job->tables + PLI_AGREED_CODED_PARTS, sizeof *parts);
+    pli_agreed_part *parts = pli_calloc((size_t)job->tables + PLI_AGREED_CODED_PARTS + 1, sizeof *parts);
     if (parts == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a clock");
     const plait_status status = has_lost_one(job) ? set_aside(job) : make_sums(job, parts, err);
     pli_free(parts);

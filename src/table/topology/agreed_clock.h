@@ -28,6 +28,8 @@
  * table all the same, since whoever has stood in for a dead one holds its items from then on, and no step ends with the
  * part of a dead one for whom a worker has stood in (pli_agreed_run_tell).
  *
+ * Where the rule's state lies in slices, the clock's values are gathered in one more step (agreed_slices.h).
+ *
  * Where a clock may start without the sums before it (bounded-delay:T), a sum is made in its clock all the same, so
  * that what the clock's end has acknowledged outlives every death; only its application waits. Where only some clocks
  * end with sums (local-sgd:H), the others are steps too, without any: so all deal with a death in the same clock. */

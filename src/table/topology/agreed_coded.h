@@ -6,6 +6,9 @@
  *   the first   exchanges the parts. It has nothing else in it, and nothing is applied after it
  *   the last    is that of the clock's other sums, and gathers the stripes' sums. With it the clock ends
  *
+ * Of a table in slices (agreed_slices.h) the last step has no sums for all: each owner gives its stripe's sum to the
+ * other holders of that slice, as it is.
+ *
  * If a worker dies in between, all others drop the last step, so the parts of the first are of no use, and both steps
  * are made again, among those who live: agreed.h does not ask what is in a step. Whoever drops a step has filters keep
  * what they kept before, and cuts the table anew. All do that between the same two steps, since all of an attempt have
@@ -16,12 +19,14 @@
 #include "comm/agreed_run.h"
 #include "table/topology/coded_making.h"
 
-enum { PLI_AGREED_CODED_PARTS = 2 };
+enum { PLI_AGREED_CODED_PARTS = 3 };
 
 /* The sums of a clock that are made of filtered parts: in both forms. */
 typedef struct pli_agreed_coded {
     pli_making striped, whole;
     pli_msg   *sums, *parts; /* this worker's, of the last step */
+    pli_msg  **held, **heard; /* [workers] sums of stripes, for their other holders; NULL: there are none */
+    uint8_t   *hears;         /* [workers] 1: this worker holds that one's stripe, too                    */
 } pli_agreed_coded;
 
 /** Before the worker's parts are taken: for whom it stands in is known. Errors: ENOMEM. */

@@ -30,11 +30,11 @@ static plait_status mirror_open(plait_table *table, const void *initial, const v
     plait_status status =
         pli_mirror_open(&table->spec, &scope, rank, pli_job_events(job), initial, penalty, &mirror, err);
     table->state = mirror;
-    if (status >= 0 && table->spec.sharded) status = pli_sharded_open(table, err);
     if (status >= 0 && job->layout.replicas > 1) {
         mirror->holds = true;
         status = pli_agreed_clock_open(job, true, err);
     }
+    if (status >= 0 && table->spec.sharded) status = pli_sharded_open(table, err);
     if (status >= 0 && table->spec.filter[0] != '\0' && job->layout.workers > 1) {
         const pli_filter_scope filters = pli_layout_filters(&job->layout);
         status = pli_mirror_filter(mirror, &filters, job->layout.seed, err);

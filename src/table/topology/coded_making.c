@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "table/state/updates.h"
+#include "table/state/values.h"
 
 static plait_status no_memory(const pli_making *m) {
     return pli_fail(m->err, PLAIT_ENOMEM, "no memory to make a clock's filtered sums");
@@ -106,7 +107,8 @@ plait_status pli_making_add_stripes(pli_making *m) {
     for (int32_t s = 0; s < m->cut->stripes; s++)
         if (s != m->cut->mine) PLI_TRY(pli_making_add_parts(m, m->cut->living[s]));
     for (int64_t i = 0; i < m->n; i++)
-        if (m->mirror[i]->spec->sharded && m->push[i].touched) pli_coded_spend(m->mirror[i]->coded, m->sum[i]);
+        if (m->mirror[i]->spec->sharded && m->push[i].touched)
+            PLI_TRY(pli_coded_spend(m->mirror[i]->coded, m->sum[i], m->err));
     return PLAIT_OK;
 }
 
@@ -139,5 +141,40 @@ static plait_status take_stripe(pli_making *m, int32_t stripe) {
 
 plait_status pli_making_take_sums(pli_making *m) {
     for (int32_t s = 0; s < m->cut->stripes; s++) PLI_TRY(take_stripe(m, s));
+    return PLAIT_OK;
+}
+
+/* --- stripes that have several holders ---------------------------------------------------------------------------- */
+
+static void *stripe_at(const pli_making *m, int64_t i, int32_t stripe, size_t *bytes_out) {
+    const pli_mirror *mirror = m->mirror[i];
+    int64_t           first, n;
+    pli_coded_stripe(mirror->coded, stripe, &first, &n);
+    *bytes_out = mirror->spec->sharded ? (size_t)(n * mirror->spec->sum_width) : 0;
+    return pli_at(m->sum[i], first * mirror->spec->sum_width);
+}
+
+plait_status pli_making_put_held(const pli_making *m, pli_msg **msg_out) {
+    size_t bytes = 0, n;
+    for (int64_t i = 0; i < m->n; i++, bytes += n) (void)stripe_at(m, i, m->cut->mine, &n);
+    *msg_out = pli_msg_new(bytes);
+    if (*msg_out == NULL) return no_memory(m);
+    unsigned char *at = pli_msg_body(*msg_out);
+    for (int64_t i = 0; i < m->n; i++, at += n) {
+        const void *from = stripe_at(m, i, m->cut->mine, &n);
+        if (n > 0) memcpy(at, from, n);
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_making_take_held(const pli_making *m, int32_t stripe, const pli_msg *msg) {
+    const unsigned char *at = pli_msg_body(msg);
+    size_t               bytes = 0, n;
+    for (int64_t i = 0; i < m->n; i++, bytes += n) (void)stripe_at(m, i, stripe, &n);
+    PLI_TRY(must_end(m, m->cut->living[stripe], msg->head.body_bytes == bytes));
+    for (int64_t i = 0; i < m->n; i++, at += n) {
+        void *to = stripe_at(m, i, stripe, &n);
+        if (n > 0) memcpy(to, at, n);
+    }
     return PLAIT_OK;
 }

@@ -44,4 +44,11 @@ plait_status pli_making_put_sums(pli_making *m, pli_msg **msg_out);
 /** In stripes: reads the sums of all stripes, which have come from their owners. */
 plait_status pli_making_take_sums(pli_making *m);
 
+/* In stripes, of tables whose slices have several holders (agreed_slices.h): */
+
+/** The sums of the own stripe, as they are. */
+plait_status pli_making_put_held(const pli_making *m, pli_msg **msg_out);
+/** Reads those of another's stripe, which this worker holds, too. Errors: EFORMAT. */
+plait_status pli_making_take_held(const pli_making *m, int32_t stripe, const pli_msg *msg);
+
 #endif

@@ -7,6 +7,7 @@
 #include "comm/collective.h"
 #include "table/copies/mirror.h"
 #include "table/state/values.h"
+#include "table/topology/agreed_slices.h"
 #include "table/topology/buckets.h"
 #include "table/topology/coded_sums.h"
 
@@ -52,6 +53,7 @@ static int64_t parts_of(const plait_table *table) {
 }
 
 plait_status pli_sharded_open(const plait_table *table, plait_error *err) {
+    if (table->job->agreed != NULL) return pli_agreed_slices_open(table, err);
     const slice last = slice_of(table, parts_of(table) - 1);
     return pli_store_open_state(&pli_mirror_of(table)->shard.store, last.state + last.own, err);
 }
@@ -130,6 +132,7 @@ plait_status pli_sharded_keep(plait_table *table, pli_snap *snap, plait_error *e
     const int64_t   values = spec->rows * spec->cols;
     int64_t         most = 0;
     char            what[WHAT_BYTES];
+    if (table->job->agreed != NULL) return pli_agreed_slices_keep(table, snap, err);
     snprintf(what, sizeof what, "a capture of table %s", spec->name);
     for (int64_t i = 0; i < parts_of(table); i++) {
         const slice s = slice_of(table, i);
@@ -154,6 +157,10 @@ plait_status pli_sharded_keep(plait_table *table, pli_snap *snap, plait_error *e
 void pli_sharded_put_back(plait_table *table, int32_t slot, int64_t first, int64_t n, const void *rows) {
     const pli_spec *spec = &table->spec;
     const int64_t   low = first * spec->cols, high = (first + n) * spec->cols;
+    if (table->job->agreed != NULL) {
+        pli_agreed_slices_put_back(table, slot, first, n, rows);
+        return;
+    }
     for (int64_t i = 0; i < parts_of(table); i++) {
         const slice   s = slice_of(table, i);
         const int64_t from = s.first > low ? s.first : low, to = s.first + s.own < high ? s.first + s.own : high;

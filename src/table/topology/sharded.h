@@ -16,6 +16,8 @@
  * and the memory of one part and of a share of the state. Put back, each takes its slices out of the rows that it
  * reads.
  *
+ * With replicas a slice has several holders, and its clocks go on when one of them dies: agreed_slices.h.
+ *
  * Fed and asked by allreduce.c and state/; waits in collectives. */
 #ifndef PLI_TABLE_TOPOLOGY_SHARDED_H
 #define PLI_TABLE_TOPOLOGY_SHARDED_H
