@@ -38,7 +38,7 @@ dies() {
     # shellcheck disable=SC2086
     "$PLAIT" launch -n 4 -- "$PLAIT" $train $slow "$@" --replicas 2 --topology ps --metrics m --out model >out 2>err &
     pid=$!
-    until_holds 60 says m '"event": "clock"' || fail "$*: no clock ends: $(cat err)"
+    until_holds 300 says m '"event": "clock"' || fail "$*: no clock ends: $(cat err)"
     kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
     until_holds 120 gone $pid || { fail "$*: does not end"; kill -9 $pid; }
     wait $pid || fail "$*: ends with $?: $(cat err)"

@@ -201,7 +201,7 @@ for signal in TERM INT; do
         rm -rf d m m.2 err out
         "$PLAIT" train --metrics m --data few --epochs 100000 --batch 20 --schedule constant $way --checkpoint d --resume d >out 2>err &
         pid=$!
-        until_holds 60 says m '"epoch"' || fail "no epoch ends"
+        until_holds 300 says m '"epoch"' || fail "no epoch ends"
         kill -$signal $pid
         code=0
         wait $pid || code=$?

@@ -84,8 +84,8 @@ grep -q 'No setting reached an objective of 0.0001' target.out || fail "reached 
 # The first Ctrl-C: the run at hand ends, what was done is told.
 "$PLAIT" compare --data part --epochs 100000 --batch 20 --topology local --consistency bsp --report cut.html --json >cut.out 2>cut.err &
 pid=$!
-until_holds 60 sh -c 'ls tmp/*/metrics' >ls.out 2>&1 || fail "it does not begin"
-until_holds 60 sh -c 'grep -q clock tmp/*/metrics' || fail "no clock of a run"
+until_holds 300 sh -c 'ls tmp/*/metrics' >ls.out 2>&1 || fail "it does not begin"
+until_holds 300 sh -c 'grep -q clock tmp/*/metrics' || fail "no clock of a run"
 kill -INT $pid
 wait $pid && code=0 || code=$?
 [ $code -eq 75 ] || fail "exit $code of an interrupted comparison: $(cat cut.err)"

@@ -32,10 +32,10 @@ one() {
     # shellcheck disable=SC2086
     "$PLAIT" launch -n 3 -- "$PLAIT" $train $topology "$@" --replicas 2 --events log --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches "$(at $((1 + $(draw "$n" 60))))" || fail "run $n ($*): no epoch ends: $(cat err)"
+    until_holds 300 reaches "$(at $((1 + $(draw "$n" 60))))" || fail "run $n ($*): no epoch ends: $(cat err)"
     victim=$(draw $((n + 999)) 3)
     kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "run $n ($*) does not end: $(cat err)"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "run $n ($*) does not end: $(cat err)"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] && [ -s model.done ] && near "$(field run test_loss)" "$loss" ||

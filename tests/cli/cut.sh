@@ -85,7 +85,7 @@ while [ $n -lt "$runs" ]; do
     on hosta $one "$PLAIT" launch -n 3 --hosts "$hosts" --max-restarts 2 -- "$scratch/ranks" $train --epochs 3000 --out "$scratch/model" \
         --metrics "$scratch/m" --checkpoint "$scratch/d" --checkpoint-every 100 >out 2>err &
     pid=$!
-    until_holds 60 reaches $((5 + n)) || { fail "run $n does not begin"; cat err side.*; }
+    until_holds 300 reaches $((5 + n)) || { fail "run $n does not begin"; cat err side.*; }
     head -n 3 m >ms
     [ "$(grep -c '"hosta"' ms)" -eq 2 ] || fail "run $n is not on two hosts: $(cat ms)"
     ip -n $one link set pa$$ down
@@ -109,7 +109,7 @@ replicated() {
     on hosta $one "$PLAIT" launch -n "$ranks" --hosts 10.213.7.1:2,10.213.7.2:2 -- "$scratch/coded" $train --replicas 2 "$@" \
         --out "$scratch/model" --metrics "$scratch/m" >out 2>err &
     pid=$!
-    until_holds 60 reaches 5 || { fail "$ranks ranks: no beginning"; cat err side.*; }
+    until_holds 300 reaches 5 || { fail "$ranks ranks: no beginning"; cat err side.*; }
     ip -n $one link set pa$$ down
 }
 # stopped RANK OTHER: it has ended with 3, and says that it hears the other of its side, or nobody if that has ended before

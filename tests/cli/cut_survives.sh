@@ -34,7 +34,7 @@ one() {
     OMPI_MCA_btl=$way "$PLAIT" launch -n $((replicas * stages)) -- "$PLAIT" "$@" --cut "$stages" --replicas 2 --events log \
         --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches "$(at $((1 + $(draw "$n" "$last"))))" || fail "run $n: no epoch ends"
+    until_holds 300 reaches "$(at $((1 + $(draw "$n" "$last"))))" || fail "run $n: no epoch ends"
     victim=$(draw $((n + 777)) $((replicas * stages)))
     sleep "0.0$(draw $((n + 4321)) 10)"
     kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
@@ -100,7 +100,7 @@ two() {
     OMPI_MCA_btl=$way "$PLAIT" launch -n $((replicas * stages)) --spares "$spares" -- "$PLAIT" "$@" --cut "$stages" --replicas 2 \
         --events log --metrics m --out model $extra >run.out 2>err &
     pid=$!
-    until_holds 60 reaches "$(at $((1 + $(draw "$n" 6))))" || fail "pair $n: no epoch ends"
+    until_holds 300 reaches "$(at $((1 + $(draw "$n" 6))))" || fail "pair $n: no epoch ends"
     first=$(draw $((n + 31)) "$replicas")
     kill -KILL "$(pid_of $(($(draw $((n + 5)) "$stages") * replicas + first)))" 2>/dev/null || true
     sleep "0.0$(draw $((n + 99)) 10)"

@@ -25,7 +25,7 @@ begin() {
     rm -f "$name.err"
     "$@" >"$name.out" 2>"$name.err" &
     pid=$!
-    until_holds 60 says "$name.err" 'dashboard: http://127.0.0.1:' || fail "$name: no address: $(cat "$name.err")"
+    until_holds 300 says "$name.err" 'dashboard: http://127.0.0.1:' || fail "$name: no address: $(cat "$name.err")"
     base=$(sed -n 's/.*dashboard: \(.*\)?token=.*/\1/p' "$name.err")
     token=$(sed -n 's/.*dashboard: .*?token=//p' "$name.err")
 }
@@ -59,9 +59,9 @@ if [ -z "$mpirun" ]; then
 
     [ "$(get "" page)" = 200 ] || fail "the page: $(head -c 300 page)"
     grep -oE '(https?:)?//[a-z0-9.]+' page | grep -v '//www.w3.org' >others && fail "the page names other hosts: $(cat others)"
-    until_holds 60 shows '^plait_checkpoint_clock [1-9]' || fail "no checkpoint is shown: $(cat figures)"
+    until_holds 300 shows '^plait_checkpoint_clock [1-9]' || fail "no checkpoint is shown: $(cat figures)"
     [ "$(value checkpoint_bytes)" -gt 500 ] || fail "a checkpoint of $(value checkpoint_bytes) bytes"
-    until_holds 60 shows '^plait_validation_loss 0' || fail "no loss is shown: $(cat figures)"
+    until_holds 300 shows '^plait_validation_loss 0' || fail "no loss is shown: $(cat figures)"
     are_figures figures || fail "figures: $(cat why)"
     for metric in epoch_loss clock clock_age_seconds rows_per_second staleness_clocks 'rank_up{rank="2",host="[^"]*",role="worker"}' \
         'rank_compute_seconds_total{rank="2"}' 'rank_wait_seconds_total{rank="1"}' 'rank_network_seconds_total{rank="0"}' \
@@ -71,7 +71,7 @@ if [ -z "$mpirun" ]; then
     says figures 'model="logistic".*topology="ps",consistency="ssp:2"' || fail "the run is not described"
     # The workers' clocks are read one after the other: where that was interrupted they are further apart than they were.
     close() { shows '^plait_staleness_clocks ' && [ "$(value staleness_clocks)" -le 3 ]; }
-    until_holds 60 close || fail "ssp:2 is $(value staleness_clocks) clocks apart"
+    until_holds 300 close || fail "ssp:2 is $(value staleness_clocks) clocks apart"
     [ "$(get data data)" = 200 ] || fail "data: $(head -c 300 data)"
     says data '"kind": "checkpoint", "text": "checkpoint of clock' || fail "no event of a checkpoint"
     says data '"does": "rank 0 ' || fail "it is not shown what ranks do"
@@ -80,7 +80,7 @@ if [ -z "$mpirun" ]; then
     fi
     before=$(value clock)
     further() { shows '^plait_clock ' && [ "$(value clock)" -gt "$before" ]; }
-    until_holds 60 further || fail "the figures stand still at clock $before"
+    until_holds 300 further || fail "the figures stand still at clock $before"
     exits 1 'another program has it.*choose another --dashboard' taken train --data part --dashboard "$port"
     kill -TERM $pid
     code=0
@@ -88,7 +88,7 @@ if [ -z "$mpirun" ]; then
     [ $code -eq 75 ] || fail "exit $code after SIGTERM: $(cat run.err)"
     curl -s -m 5 "$base" >/dev/null && fail "somebody still listens"
     begin chosen "$PLAIT" train --data part --model mlp --workers 2 --balance dynamic --epochs 1000000 --dashboard 0
-    until_holds 60 shows '^plait_run_info{.*topology="[a-z].*optimizer="[a-z]' ||
+    until_holds 300 shows '^plait_run_info{.*topology="[a-z].*optimizer="[a-z]' ||
         fail "what was chosen is not shown: $(cat figures)"
     says figures 'optimizer="auto"' && fail "optimizer auto is shown"
     kill -TERM $pid
@@ -102,13 +102,13 @@ exits 2 'give it only to launch' none launch -n 2 --dashboard 0 -- plait train -
 pid_of() { tr '{' '\n' <data | sed -n "s/^\"rank\": $1, .*\"pid\": \([0-9]*\), \"up\": true.*/\1/p"; }
 # dies: kills the leading rank; its dashboard must show that, and that the run goes on
 dies() {
-    until_holds 60 shows '^plait_clock [1-9]' || fail "$name does not begin: $(cat "$name.err")"
+    until_holds 300 shows '^plait_clock [1-9]' || fail "$name does not begin: $(cat "$name.err")"
     get data data >/dev/null
     kill -KILL "$(pid_of 0)" || fail "$name: no process of rank 0: $(cat data)"
-    until_holds 60 shows "$1" || fail "$name: the death does not show: $(cat figures "$name.err")"
+    until_holds 300 shows "$1" || fail "$name: the death does not show: $(cat figures "$name.err")"
     before=$(value clock)
     further() { shows '^plait_rank_clock{rank="2"}' && [ "$(value clock)" -gt "${before:-0}" ]; }
-    until_holds 60 further || fail "$name stands still: $(cat figures)"
+    until_holds 300 further || fail "$name stands still: $(cat figures)"
     are_figures figures || fail "$name: figures: $(cat why)"
     get data data >/dev/null
     kill -TERM $pid
@@ -116,7 +116,7 @@ dies() {
 }
 # shellcheck disable=SC2086
 begin launched "$PLAIT" launch -n 3 --dashboard 0 -- plait $train --replicas 2 --quiet
-until_holds 60 shows '^plait_rank_up{rank="2",.*} 1' || fail "not all ranks show: $(cat figures)"
+until_holds 300 shows '^plait_rank_up{rank="2",.*} 1' || fail "not all ranks show: $(cat figures)"
 dies '^plait_rank_up{rank="0",.*} 0'
 [ "$(grep -o '"kind": "death"' data | wc -l)" -eq 1 ] || fail "the death is listed otherwise: $(cat data)"
 says figures '^plait_deaths_total 1$' || fail "the death is counted otherwise: $(grep deaths figures)"
@@ -130,7 +130,7 @@ END
 chmod +x away
 # shellcheck disable=SC2086
 begin distant "$PLAIT" launch -n 2 --dashboard 0 -- ./away $train --quiet
-until_holds 60 shows '^plait_clock [1-9]' || fail "no progress of a distant leading rank: $(cat figures distant.err)"
+until_holds 300 shows '^plait_clock [1-9]' || fail "no progress of a distant leading rank: $(cat figures distant.err)"
 says figures '^plait_loss 0' && says figures '^plait_rank_clock{rank="0"} ' || fail "the distant rank does not show: $(cat figures)"
 kill -TERM $pid
 wait $pid || true

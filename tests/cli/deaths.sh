@@ -40,14 +40,14 @@ one() {
     OMPI_MCA_btl=$3 "$PLAIT" launch -n 3 --max-restarts 3 -- "$PLAIT" $train --topology $topology --metrics m \
         --checkpoint d --checkpoint-every $((50 + $1 * 37 % 900)) >out 2>err &
     pid=$!
-    until_holds 60 reaches "$(at $((1 + $(draw "$1" 700))))" || fail "run $1: no epoch ends"
+    until_holds 300 reaches "$(at $((1 + $(draw "$1" 700))))" || fail "run $1: no epoch ends"
     victim=$(draw $(($1 + 7777)) 3)
     if [ "$2" = mpirun ]; then
         kill -KILL "$(pgrep -P $pid)" 2>/dev/null || true
     else
         kill -"$2" "$(pid_of "$victim")" 2>/dev/null || true
     fi
-    until_holds 60 gone $pid || { fail "run $1 ($2, $topology, $3) does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "run $1 ($2, $topology, $3) does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     hash=$(sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' out)
@@ -88,9 +88,9 @@ exits 1 'log.1: cannot be written' logs launch -n 2 -- "$PLAIT" train --data par
 rm -rf d m
 "$PLAIT" launch -n 2 --max-restarts 3 -- "$PLAIT" train --data part --optimizer adagrad --epochs 1000000 --metrics m --checkpoint d 2>err >out &
 pid=$!
-until_holds 60 says m '"epoch"' || fail "the run does not begin"
+until_holds 300 says m '"epoch"' || fail "the run does not begin"
 kill -INT $pid
-until_holds 60 gone $pid || fail "an interrupted run does not end"
+until_holds 300 gone $pid || fail "an interrupted run does not end"
 code=0
 wait $pid || code=$?
 [ $code -eq 75 ] || fail "interrupted: exit $code"
@@ -103,10 +103,10 @@ has_checkpoint() { ls ways/checkpoint-* >ways.ls 2>&1; }
 "$PLAIT" launch -n 2 --max-restarts 3 -- "$PLAIT" graph run sssp --data path --source 0 --topology ps --checkpoint ways \
     --checkpoint-every 20 --out ways.out --quiet >out 2>err &
 pid=$!
-until_holds 60 has_checkpoint || fail "graph run: no checkpoint: $(cat err)"
+until_holds 300 has_checkpoint || fail "graph run: no checkpoint: $(cat err)"
 # shellcheck disable=SC2046
 kill -KILL $(pgrep -P "$(pgrep -P $pid)" | head -n 1) 2>/dev/null || fail "graph run: it ended before it was killed"
-until_holds 60 gone $pid || fail "graph run: it does not end"
+until_holds 300 gone $pid || fail "graph run: it does not end"
 wait $pid || fail "graph run: exit $?: $(cat err)"
 grep -q 'launch: .*; restart 1 of 3, from the newest checkpoint in ways' err || fail "graph run: $(cat err)"
 cmp -s whole.out ways.out || fail "graph run: other ways after a restart"
@@ -133,8 +133,8 @@ exits 3 'rank 1 on host .* was lost .signal 11., having said "my last words"; it
 rm -f m
 "$PLAIT" launch -n 2 -- "$PLAIT" train --data part --optimizer adagrad --epochs 1000000 --metrics m 2>err >out &
 pid=$!
-until_holds 60 says m '"epoch"' || fail "the run does not begin"
+until_holds 300 says m '"epoch"' || fail "the run does not begin"
 rank=$(pid_of 1)
 kill -9 $pid
-until_holds 30 gone "$rank" || fail "a rank outlives its launch"
+until_holds 120 gone "$rank" || fail "a rank outlives its launch"
 finish

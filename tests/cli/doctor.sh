@@ -6,7 +6,7 @@ export PLAIT
 # The run to ask: it has begun when its metrics have.
 "$PLAIT" train --data part --optimizer adagrad --epochs 1000000 --workers 3 --topology ps --metrics m 2>err &
 pid=$!
-until_holds 30 says m epoch || fail "the run does not begin"
+until_holds 120 says m epoch || fail "the run does not begin"
 for i in 1 2 3 4 5; do
     works ask doctor $pid
     [ "$(wc -l <ask.out)" -eq 3 ] || fail "not a line for each of 3 ranks"
@@ -29,11 +29,11 @@ exits 2 'unknown option --table; did you mean --tables' wrong doctor --table $pi
 kill -STOP $pid
 # The signal reaches the threads one by one.
 is_stopped() { ! cat /proc/"$1"/task/*/status | grep '^State:' | grep -qv 'T (stopped)'; }
-until_holds 30 is_stopped $pid || fail "the run does not stop"
+until_holds 120 is_stopped $pid || fail "the run does not stop"
 exits 1 "process $pid is stopped" stopped doctor $pid
 kill -CONT $pid
 kill -INT $pid
-until_holds 60 gone $pid || fail "the run does not end"
+until_holds 300 gone $pid || fail "the run does not end"
 wait $pid || true
 exits 1 "there is no process" gone doctor $pid
 
@@ -49,7 +49,7 @@ for word in x 1x -1 0 1.5 99999999999; do exits 2 "$word" word doctor $word; don
 if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 true 2>/dev/null; then
     "$PLAIT" train --data part --optimizer adagrad --epochs 1000000 --metrics m2 2>err &
     pid=$!
-    until_holds 30 says m2 epoch || fail "the run does not begin"
+    until_holds 120 says m2 epoch || fail "the run does not begin"
     code=0
     setpriv --reuid 65534 --clear-groups "$PLAIT" doctor $pid >foreign.out 2>foreign.err </dev/null || code=$?
     # where the program itself cannot be run by others there is nothing to see
@@ -67,7 +67,7 @@ export PLAIT_MPIRUN
 rm -f m
 "$PLAIT" launch -n 3 -- plait train --data part --optimizer adagrad --epochs 1000000 --metrics m --heartbeat 0 2>err &
 pid=$!
-until_holds 60 says m '"event": "epoch"' || fail "the run does not begin"
+until_holds 300 says m '"event": "epoch"' || fail "the run does not begin"
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m | head -n 1; }
 frozen=$(pid_of 1)
 works all doctor "$(pid_of 2)"
@@ -75,16 +75,16 @@ works all doctor "$(pid_of 2)"
 works ask doctor --tables "$(pid_of 2)"
 [ -z "$(tables ask.out)" ] || fail "processes: $(tables ask.out): $(cat ask.out)"
 kill -STOP "$frozen"
-until_holds 60 says err 'rank 1: no sign of life since' || fail "the frozen rank is not named"
+until_holds 300 says err 'rank 1: no sign of life since' || fail "the frozen rank is not named"
 works frozen doctor "$(pid_of 0)"
 grep -q '^rank 1 does not answer$' frozen.out || fail "the frozen rank is said to answer: $(cat frozen.out)"
 works ask doctor --tables "$(pid_of 0)"
 grep -q '^rank 1 does not answer$' ask.out || fail "the frozen rank tells of its tables: $(cat ask.out)"
 grep -q '^rank 0 waits for .*plait_' frozen.out || fail "who waits for it is not told: $(cat frozen.out)"
 kill -CONT "$frozen"
-until_holds 60 says err 'rank 1 gives signs of life again' || fail "its return is not told"
+until_holds 300 says err 'rank 1 gives signs of life again' || fail "its return is not told"
 kill -INT $pid
-until_holds 60 gone $pid || fail "the run does not end"
+until_holds 300 gone $pid || fail "the run does not end"
 code=0
 wait $pid || code=$?
 [ $code -eq 75 ] || { fail "exit $code instead of 75"; tail -n 5 err; }

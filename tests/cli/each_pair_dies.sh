@@ -35,7 +35,7 @@ dies() {
     # shellcheck disable=SC2086
     "$PLAIT" launch -n 4 -- "$PLAIT" train --data $data $words $way $logs $held --json --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 moves || fail "$2: no clock ends: $(cat err)"
+    until_holds 300 moves || fail "$2: no clock ends: $(cat err)"
     victim=$(($1 % 4))
     kill -KILL "$(pid_of $victim)" 2>/dev/null || true
     until_holds 100 gone $pid || { fail "$2, $words $way: rank $victim dies, and it does not end"; kill -9 $pid; }

@@ -73,7 +73,7 @@ exits 2 '^plait: 1 process was started, and with --servers 1 no worker is left' 
 exits 2 '1 process was started, which makes 1 worker, not 3: .*launch -n 3' lone train --data part --transport mpi --workers 3
 "$PLAIT" train --data part --transport mpi --optimizer adagrad --epochs 1000000 --metrics lone.m 2>/dev/null >lone.out &
 pid=$!
-until_holds 60 says lone.m '"epoch"' || fail "a lone run does not begin"
+until_holds 300 says lone.m '"epoch"' || fail "a lone run does not begin"
 grep '/sm_segment' /proc/$pid/maps >segments || echo "none (deleted)" >segments
 grep -v '(deleted)$' segments && fail "a lone process would leave $(cat segments)"
 kill -9 $pid
@@ -94,10 +94,10 @@ start() {
     rm -f m err model model.done
     "$PLAIT" launch -n 2 -- plait train --data part --optimizer adagrad --epochs 1000000 --metrics m --out model --events e 2>err >out &
     pid=$!
-    until_holds 60 says m '"event": "epoch"' || fail "the run does not begin"
+    until_holds 300 says m '"event": "epoch"' || fail "the run does not begin"
 }
 ends() {
-    until_holds 60 gone $pid || { fail "the run does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "the run does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq "$1" ] || { fail "exit $code instead of $1"; tail -n 5 err; }
@@ -122,7 +122,7 @@ for one in $(family $pid); do
 done
 [ "$(wc -l <preloads)" -le 1 ] || fail "ranks inherit what is meant for mpirun: $(cat preloads)"
 kill -USR1 $pid
-until_holds 30 says err wait || fail "SIGUSR1 is not answered"
+until_holds 120 says err wait || fail "SIGUSR1 is not answered"
 kill -INT $pid
 ends 75
 [ -s model ] || fail "interrupted: no model"
@@ -147,7 +147,7 @@ start
 mpirun=$(pgrep -P $pid)
 kill -9 $pid
 wait $pid 2>/dev/null || true
-until_holds 30 gone "$mpirun" || fail "mpirun outlives a killed launch" # before that it may still write
+until_holds 120 gone "$mpirun" || fail "mpirun outlives a killed launch" # before that it may still write
 ls "$TMPDIR" | grep -q "^plait-launch-$pid-" || fail "a killed launch leaves no file: is its name another one now?"
 : >"$TMPDIR/plait-launch-notes"
 : >"$TMPDIR/plait-launch-$$-lives"
@@ -159,7 +159,7 @@ signalled() {
     rm -f up
     "$PLAIT" launch -n 2 -- sh -c "$3 echo >>up; while :; do sleep 0.05; done" 2>err >out &
     pid=$!
-    until_holds 30 has_two up || fail "the program does not begin"
+    until_holds 120 has_two up || fail "the program does not begin"
     kill "-$1" $pid
     ends "$2"
 }
@@ -180,14 +180,14 @@ END
 chmod +x ears
 PLAIT_MPIRUN=$scratch/ears "$PLAIT" launch -n 2 -- plait train --data part 2>err &
 pid=$!
-until_holds 30 says heard ready || fail "mpirun does not start"
+until_holds 120 says heard ready || fail "mpirun does not start"
 kill -STOP $pid
 kill -INT $pid
 kill -TERM $pid
 kill -CONT $pid
-until_holds 30 says heard asked || fail "the request is not handed on"
+until_holds 120 says heard asked || fail "the request is not handed on"
 touch enough
-until_holds 60 gone $pid || fail "launch does not end"
+until_holds 300 gone $pid || fail "launch does not end"
 wait $pid || true
 [ "$(cat heard)" = "$(printf 'ready\nasked')" ] || fail "two signals at once come to mpirun as: $(cat heard)"
 
@@ -196,7 +196,7 @@ mkfifo never
 rm -f m err
 "$PLAIT" launch -n 2 -- "$PLAIT" train --data part --graph never --metrics m --out model 2>err >out &
 pid=$!
-until_holds 30 says m start || fail "the run does not begin: $(cat err)"
+until_holds 120 says m start || fail "the run does not begin: $(cat err)"
 kill -TERM $pid
 ends 75
 [ "$(grep -c 'before the first clock: nothing was learnt' err)" -eq 1 ] || fail "interrupted while they load: $(cat err)"

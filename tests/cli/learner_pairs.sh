@@ -98,7 +98,7 @@ goes_on() {
     # shellcheck disable=SC2086
     $runner "$PLAIT" "$@" --topology ps --checkpoint d --checkpoint-every 2 >out 2>err &
     pid=$!
-    until_holds 60 has_checkpoints 2 || fail "$what: no checkpoint: $(cat err)"
+    until_holds 300 has_checkpoints 2 || fail "$what: no checkpoint: $(cat err)"
     kill -KILL $pid 2>/dev/null && killed=$((killed + 1))
     wait $pid || true
     [ "$(field whole clocks)" -gt "$("$PLAIT" checkpoint list d | tail -n 1 | sed 's/.*clock \([0-9]*\).*/\1/')" ] ||
@@ -129,7 +129,7 @@ without() {
     works slow "$@"
     "$PLAIT" launch -n 3 -- "$PLAIT" "$@" --replicas 2 --topology ps --metrics m --out model >out 2>err &
     pid=$!
-    until_holds 60 says m '"event": "clock"\|"event": "epoch"' || fail "$*: no clock ends: $(cat err)"
+    until_holds 300 says m '"event": "clock"\|"event": "epoch"' || fail "$*: no clock ends: $(cat err)"
     kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
     until_holds 120 gone $pid || { fail "$*: does not end"; kill -9 $pid; }
     wait $pid || fail "$*: ends with $?: $(cat err)"

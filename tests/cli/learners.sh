@@ -159,7 +159,7 @@ interrupted() {
     rm -rf d go.err # the run before said "clock", too
     "$PLAIT" train --checkpoint d "$@" >go.out 2>go.err &
     pid=$!
-    until_holds 20 says go.err 'clock ' || fail "it does not begin: $(cat go.err)"
+    until_holds 120 says go.err 'clock ' || fail "it does not begin: $(cat go.err)"
     kill -TERM $pid
     code=0
     wait $pid || code=$?

@@ -48,9 +48,9 @@ dies() {
     rm -rf m model model.done log.*
     "$PLAIT" launch -n 3 -- "$PLAIT" train "$@" --topology $topology --json --quiet --replicas 2 --events log --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches "$(at $((number * 5 % 17 + 1)))" || fail "$name $number: no round ends"
+    until_holds 300 reaches "$(at $((number * 5 % 17 + 1)))" || fail "$name $number: no round ends"
     kill -KILL "$(pid_of $victim)" 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "$name $number does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "$name $number does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] || fail "$name $number: exit $code, $(cat err)"
@@ -95,12 +95,12 @@ freezes() {
     # shellcheck disable=SC2086
     "$PLAIT" launch -n 3 -- "$PLAIT" train $dense --topology ps --json --quiet --replicas 2 --heartbeat 1 --events log --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches 3 || fail "frozen: no round ends"
+    until_holds 300 reaches 3 || fail "frozen: no round ends"
     frozen=$(pid_of 1)
     kill -STOP "$frozen" 2>/dev/null || true
-    until_holds 60 [ -e model.done ] || fail "frozen: the others do not end"
+    until_holds 300 [ -e model.done ] || fail "frozen: the others do not end"
     kill -CONT "$frozen" 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "frozen: the run does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "frozen: the run does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] || fail "frozen: exit $code, $(cat err)"

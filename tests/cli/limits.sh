@@ -85,7 +85,7 @@ cut_short threads mapped
 # A mapped cache that is cut: no signal, one line. The cache is mapped for as long as the training takes.
 "$PLAIT" train --data part --cache --epochs 1000000000 --batch 300 --metrics metrics --quiet 2>cut.err &
 pid=$!
-until_holds 60 says metrics '"event": "epoch"' || fail "no epoch comes"
+until_holds 300 says metrics '"event": "epoch"' || fail "no epoch comes"
 : >part.plait-cache
 code=0
 wait $pid || code=$?

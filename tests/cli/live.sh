@@ -16,7 +16,7 @@ begin() {
     exec 3>pipe
 }
 # learnt NAME ROWS: at least so many clocks were told
-learnt() { until_holds 60 says "$1.metrics" '"event": "clock"' || fail "$1: nothing is learnt while the pipe is open: $(cat "$1.err")"; }
+learnt() { until_holds 300 says "$1.metrics" '"event": "clock"' || fail "$1: nothing is learnt while the pipe is open: $(cat "$1.err")"; }
 ends() { # ends NAME CODE
     exec 3>&-
     code=0
@@ -43,9 +43,9 @@ begin stopped --out stopped.model
 cat first >&3
 learnt stopped
 waits_for_rows() { "$PLAIT" doctor $pid >doctor.out 2>&1 && says doctor.out '^rank 0 waits for rows from the pipe pipe ([0-9.]* s)$'; }
-until_holds 60 waits_for_rows || fail "doctor does not say that the run waits for its pipe: $(cat doctor.out)"
+until_holds 300 waits_for_rows || fail "doctor does not say that the run waits for its pipe: $(cat doctor.out)"
 kill -INT $pid
-until_holds 60 gone $pid || { fail "it waits on"; kill -9 $pid; } # with the pipe open: no end of it comes first
+until_holds 300 gone $pid || { fail "it waits on"; kill -9 $pid; } # with the pipe open: no end of it comes first
 ends stopped 75
 grep -q '"rows": 3000' stopped.out || fail "an interrupted pass does not count what came: $(cat stopped.out)"
 advice=$(sed -n 's/^plait: interrupted .*; to go on with rows that come later .*: plait //p' stopped.err)

@@ -18,7 +18,7 @@ free_port() {
     rm -f free.err
     "$PLAIT" serve --model-file free.model --port 0 2>free.err &
     free=$!
-    until_holds 60 says free.err 'on http://127' || fail "no free port: $(cat free.err)"
+    until_holds 300 says free.err 'on http://127' || fail "no free port: $(cat free.err)"
     sed -n 's/.*127.0.0.1://p' free.err
     kill $free
     wait $free || true

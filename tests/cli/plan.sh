@@ -155,9 +155,9 @@ tr '\n' ' ' <out | grep -q 'not simulated: allreduce x async, 2 workers, and 2 m
 # A signal: what is finished is shown.
 "$PLAIT" plan --data part --optimizer adagrad --epochs 100000 --clocks 0 --sizes 2 --seeds 1 >out 2>err &
 pid=$!
-until_holds 30 sh -c "[ -n \"\$(ps -o pid= --ppid $pid)\" ]" || fail "no simulation begins"
+until_holds 120 sh -c "[ -n \"\$(ps -o pid= --ppid $pid)\" ]" || fail "no simulation begins"
 kill -INT $pid
-until_holds 30 gone $pid || { fail "it does not end"; kill -9 $pid; }
+until_holds 120 gone $pid || { fail "it does not end"; kill -9 $pid; }
 code=0
 wait $pid || code=$?
 [ $code -eq 75 ] && grep -q '^interrupted: [0-9]* of 6 settings' out || fail "interrupted: exit $code: $(cat out err)"

@@ -20,7 +20,7 @@ start() {
     rm -f "$started.err"
     "$PLAIT" serve --port 0 "$@" >"$started.out" 2>"$started.err" &
     pid=$!
-    until_holds 60 says "$started.err" 'serving .* on http://127' || fail "$started: $(cat "$started.err")"
+    until_holds 300 says "$started.err" 'serving .* on http://127' || fail "$started: $(cat "$started.err")"
     url=$(sed -n 's/^plait: serving .* on //p' "$started.err")
 }
 # stops SIGNAL: it ends well
@@ -140,7 +140,7 @@ while [ $i -lt "$reloads" ]; do
     mv next model
     kill -HUP $pid
     reloaded() { [ "$(grep -c 'SIGHUP: now the model' server.err)" -ge $i ]; }
-    until_holds 20 reloaded || fail "reload $i: $(cat server.err)"
+    until_holds 120 reloaded || fail "reload $i: $(cat server.err)"
 done
 : >enough
 i=0
@@ -153,7 +153,7 @@ grep -vx 200 codes.* >lost && fail "of $(cat codes.* | wc -l) requests over $rel
 head -c 100 first >next
 mv next model
 kill -HUP $pid
-until_holds 20 says server.err 'SIGHUP: the old model stays' || fail "a bad model: $(cat server.err)"
+until_holds 120 says server.err 'SIGHUP: the old model stays' || fail "a bad model: $(cat server.err)"
 post after /predict text/plain part
 [ "$http" = 200 ] || fail "after a bad model: $http"
 curl -s "$url/metrics" | grep -q '^plait_model_reloads_total{result="failed"} 1$' || fail "a failed reload is not counted"
@@ -179,7 +179,7 @@ for i in 1 2 3 4; do
     head -c 2000 part >&$((i + 3))
 done
 held() { [ "$(curl -s "$url/metrics" | sed -n 's/^plait_body_bytes //p')" -eq 8000 ]; }
-until_holds 20 held || fail "the held bodies are not counted: $(curl -s "$url/metrics" | grep body)"
+until_holds 120 held || fail "the held bodies are not counted: $(curl -s "$url/metrics" | grep body)"
 head -c 900 part | sed '$d' >more
 refused 503 '4 times --max-body 2048' more /predict text/plain more
 curl -s -D head -o /dev/null -H 'Content-Type: text/plain' --data-binary @more "$url/predict"
@@ -197,7 +197,7 @@ is_full() {
     curl -s -Z -m 60 "$@" -H 'Content-Type: application/json' --data-binary @slow_rows || true
     grep -q 'too many requests wait (--queue 1)' full.*.body
 }
-until_holds 20 is_full || fail "no queue is full: $(head -c 200 full.0.body)"
+until_holds 120 is_full || fail "no queue is full: $(head -c 200 full.0.body)"
 grep -q '^{"predictions": \[' full.*.body || fail "no request is answered: $(head -c 200 full.0.body)"
 stops INT
 

@@ -8,11 +8,11 @@ start() {
     rm -f m err out
     "$PLAIT" train --metrics m "$@" >out 2>err &
     pid=$!
-    until_holds 30 says m start || fail "the run does not begin"
+    until_holds 120 says m start || fail "the run does not begin"
 }
 # ends CODE
 ends() {
-    if ! until_holds 60 gone $pid; then
+    if ! until_holds 300 gone $pid; then
         fail "the run does not end"
         kill -9 $pid
     fi
@@ -29,7 +29,7 @@ for signal in INT TERM; do
     for workers in 1 3; do
         rm -f model model.done m.2 e.2
         start --data part --test part --optimizer adagrad --epochs 1000000 --workers $workers --out model --json --seed 5 --events e
-        until_holds 60 says m '"epoch"' || fail "no epoch ends"
+        until_holds 300 says m '"epoch"' || fail "no epoch ends"
         kill -$signal $pid
         ends 75
         [ -s model ] || fail "SIG$signal: no model"
@@ -64,7 +64,7 @@ printf 'data: [part]\nepochs: 1000000\nbatch: 30\nout: a model\nno-intercept: tr
 PLAIT_SEED=5 PLAIT_WORKERS=2 PLAIT_TIMEOUT=90s
 export PLAIT_SEED PLAIT_WORKERS PLAIT_TIMEOUT
 start --config run.yaml --topology ps
-until_holds 60 says m '"epoch"' || fail "no epoch ends"
+until_holds 300 says m '"epoch"' || fail "no epoch ends"
 kill -INT $pid
 ends 75
 unset PLAIT_SEED PLAIT_WORKERS PLAIT_TIMEOUT
@@ -83,7 +83,7 @@ grep -q "begins anew: plait train --data idle --no-intercept --epochs 1000000 --
 
 # An epoch that did not come to its end is not reported.
 start --data part --optimizer adagrad --epochs 1000000 --batch 1
-until_holds 60 says m '"event": "clock"' || fail "no clock ends"
+until_holds 300 says m '"event": "clock"' || fail "no clock ends"
 kill -INT $pid
 ends 75
 done=$(sed -n 's/.*"event": "end".*"epochs": \([0-9]*\).*/\1/p' m)
@@ -93,7 +93,7 @@ grep -q 'nothing was saved' err || fail "without --out it is not told that nothi
 # What does not begin from a saved model offers no command that would be refused.
 rm -f none
 start --model gbdt --data part --epochs 1000000 --min-rows 1 --subsample 0.5 --out none
-until_holds 60 says m '"epoch"' || fail "no round of trees ends"
+until_holds 300 says m '"epoch"' || fail "no round of trees ends"
 kill -INT $pid
 ends 75
 grep -q 'what was learnt is in none, but model gbdt does not begin from a model; a run with --checkpoint DIR can be resumed$' err ||
@@ -102,7 +102,7 @@ grep -q 'what was learnt is in none, but model gbdt does not begin from a model;
 # Of a net whose tables travel differently one needs all workers: none leaves by itself.
 rm -f mixed
 start --model mlp --layers 8 --data part --optimizer adagrad --epochs 1000000 --workers 3 --topology ps --table w2:topology=allreduce --out mixed
-until_holds 60 says m '"epoch"' || fail "no epoch of the mixed net ends"
+until_holds 300 says m '"epoch"' || fail "no epoch of the mixed net ends"
 kill -INT $pid
 ends 75
 [ -s mixed ] || fail "no model of the mixed net"
@@ -120,7 +120,7 @@ for words in "--data -" "--data late" "--data part --test late" "--data part --v
         # shellcheck disable=SC2086
         "$PLAIT" train $words --epochs 3 --metrics m --out unlearnt <"$1" 2>err >out 3<&- &
         pid=$!
-        until_holds 30 says m start || fail "$words: the run does not begin"
+        until_holds 120 says m start || fail "$words: the run does not begin"
         kill -TERM $pid
         ends 75
         grep -q "SIGTERM before the first clock: nothing was learnt; the same command begins anew: plait train $words --epochs 3 --metrics m --out unlearnt$" err ||
@@ -134,7 +134,7 @@ done
 # SIGUSR1 says something of each wait, and harms nothing.
 start --data part --optimizer adagrad --epochs 1000000 --workers 3 --topology ps
 kill -USR1 $pid
-until_holds 30 says err 'wait' || fail "SIGUSR1 is not answered"
+until_holds 120 says err 'wait' || fail "SIGUSR1 is not answered"
 kill -TERM $pid
 ends 75
 
@@ -145,8 +145,8 @@ dd if=/dev/zero bs=4096 count=16 >&3 2>fill
 rm -f m err
 "$PLAIT" train --data part --epochs 2 --metrics m --out told 3>&- >full 2>err &
 pid=$!
-until_holds 60 says m '"event": "end"' || fail "the run does not end"
-until_holds 60 test -e told.done || fail "the run is not done"
+until_holds 300 says m '"event": "end"' || fail "the run does not end"
+until_holds 300 test -e told.done || fail "the run is not done"
 sleep 0.2
 kill -INT $pid
 sleep 0.2
@@ -161,7 +161,7 @@ grep -q 'the run ends after this clock' err && fail "a run that has ended is sai
 # Two signals at once are one request: `timeout` sends its own to the process and to its group.
 rm -f model
 start --data part --optimizer adagrad --epochs 1000000 --out model
-until_holds 60 says m '"epoch"' || fail "no epoch ends"
+until_holds 300 says m '"epoch"' || fail "no epoch ends"
 kill -STOP $pid
 kill -INT $pid
 kill -TERM $pid
@@ -175,11 +175,11 @@ dd if=/dev/zero bs=4096 count=16 >&3 2>fill
 rm -f m err
 "$PLAIT" train --metrics m --data part --optimizer adagrad --epochs 1000000 3>&- >full 2>err &
 pid=$!
-until_holds 60 says m '"epoch"' || fail "no epoch ends"
+until_holds 300 says m '"epoch"' || fail "no epoch ends"
 kill -INT $pid
-until_holds 30 says err 'ends it at once' || fail "the first signal is not confirmed"
+until_holds 120 says err 'ends it at once' || fail "the first signal is not confirmed"
 again() { kill -INT $pid 2>/dev/null || true; gone $pid; }
-until_holds 60 again || fail "no further signal ends the run"
+until_holds 300 again || fail "no further signal ends the run"
 ends 130
 exec 3>&-
 finish

@@ -50,7 +50,7 @@ undo() {
     daemons=$(cat slurmd.n?.pid slurmctld.pid munge/pid 2>/dev/null) || true
     # shellcheck disable=SC2086
     kill $daemons 2>/dev/null || true
-    until_holds 20 are_gone || true
+    until_holds 120 are_gone || true
     cd /
     rm -rf "$scratch"
 }
@@ -71,7 +71,7 @@ setpriv --reuid munge --regid munge --clear-groups munged --key-file="$scratch/m
 slurmctld -c
 for node in n1 n2 n3; do slurmd -N $node; done
 are_idle() { [ "$(sinfo -h -o '%t %D' 2>/dev/null)" = "idle 3" ]; }
-until_holds 60 are_idle || { fail "Slurm does not come up: $(sinfo 2>&1)"; tail -n 3 slurmctld.log slurmd.n1.log; finish; }
+until_holds 300 are_idle || { fail "Slurm does not come up: $(sinfo 2>&1)"; tail -n 3 slurmctld.log slurmd.n1.log; finish; }
 srun --mpi=list 2>&1 | grep -q pmix || skip "this Slurm has no PMIx"
 
 # --- srun ----------------------------------------------------------------------------------------------------------
@@ -96,10 +96,10 @@ cp part a9a
 sed -i 's/--epochs 50/--epochs 400000/; s/--checkpoint-every 60s/--checkpoint-every 100/' job.sh
 job=$(sbatch --parsable job.sh) || fail "the page's script is not accepted"
 has_saved() { "$PLAIT" checkpoint list a9a.saved 2>/dev/null | grep -q checkpoint-; }
-until_holds 60 has_saved || { fail "the page's script writes no checkpoint: $(cat plait.log 2>&1)"; finish; }
+until_holds 300 has_saved || { fail "the page's script writes no checkpoint: $(cat plait.log 2>&1)"; finish; }
 scancel --signal=TERM "$job"
 is_requeued() { scontrol show job "$job" | grep -q 'JobState=PENDING.*'; }
-until_holds 60 is_requeued || fail "the job is not back in the queue: $(scontrol show job "$job" | head -n 5)"
+until_holds 300 is_requeued || fail "the job is not back in the queue: $(scontrol show job "$job" | head -n 5)"
 grep -q 'going on\|to go on' plait.log || fail "no word of going on: $(tail -n 5 plait.log)"
 newest() { "$PLAIT" checkpoint list a9a.saved 2>/dev/null | grep -o 'checkpoint-[0-9]*' | sort | tail -n 1; }
 saved=$(newest)

@@ -23,7 +23,8 @@ onworkers="--data all --model hinge --optimizer lbfgs --tolerance 1e-7"
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m 2>/dev/null | head -n 1; }
 reaches() { gone $pid || says m "\"epoch\": $1[,}]"; }
 
-# dies NAME NUMBER SPARES words...: rank NUMBER mod 3 is killed; the run ends where run NAME has ended
+# dies NAME NUMBER SPARES words...: rank NUMBER mod 3 is killed; the run ends where run NAME has ended. Returns 1 if the run had
+# ended before.
 dies() {
     name=$1 number=$2 spares=$3 victim=$(($2 % 3))
     shift 3
@@ -31,11 +32,12 @@ dies() {
     # shellcheck disable=SC2086
     "$PLAIT" launch -n 3 $spares -- "$PLAIT" train "$@" --topology ps --json --quiet --replicas 2 --events log --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches $((number * 5 % 17 + 1)) || fail "$name $number: no epoch ends"
-    kill -KILL "$(pid_of $victim)" 2>/dev/null || fail "$name $number: rank $victim had ended before"
-    until_holds 60 gone $pid || { fail "$name $number does not end"; kill -9 $pid; }
+    until_holds 300 reaches "$(at $((number * 5 % 17 + 1)))" || fail "$name $number: no epoch ends"
+    kill -KILL "$(pid_of $victim)" 2>/dev/null || true
+    until_holds 300 gone $pid || { fail "$name $number does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
+    says model.done '"ranks_lost": \[\]' && return 1
     [ $code -eq 0 ] && says model.done '"ranks_lost": \['$victim'\]' || fail "$name $number: exit $code, $(cat model.done err)"
     [ "$(field run converged)" = true ] || fail "$name $number: it does not converge"
     awk -v x="$(field run objective)" -v y="$(field "$name" objective)" -v t="$(echo "$*" | sed 's/.*--tolerance \([^ ]*\).*/\1/')" \
@@ -54,7 +56,7 @@ for what in sharper limited stale dual behind onservers onworkers; do
         spares=
         [ $((number % 2)) -eq 0 ] || spares="--spares 1"
         # shellcheck disable=SC2086
-        dies $what $number "$spares" $words
+        in_time dies $what $number "$spares" $words
         run=$((run + 1)) number=$((number + 1))
     done
 done

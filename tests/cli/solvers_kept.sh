@@ -95,7 +95,7 @@ stopped() {
     rm -rf d m m.2
     "$PLAIT" train "$@" --checkpoint d --resume d --metrics m >out 2>err &
     pid=$!
-    until_holds 60 says m '"epoch": 3[,}]' || fail "$*: no epoch ends"
+    until_holds 300 says m '"epoch": 3[,}]' || fail "$*: no epoch ends"
     kill -TERM $pid
     code=0
     wait $pid || code=$?

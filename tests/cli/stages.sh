@@ -204,9 +204,9 @@ if [ "$mpirun" != no ]; then
     "$PLAIT" launch -n 4 -- "$PLAIT" train "$@" --cut 2 --micro-batches 2 --epochs 1000000 --metrics m >out 2>err &
     pid=$!
     trains() { gone $pid || says m '"epoch": 2[,}]'; }
-    until_holds 60 trains || fail "no epoch ends"
+    until_holds 300 trains || fail "no epoch ends"
     kill -KILL "$(sed -n 's/.*"rank": 3, .*"pid": \([0-9]*\).*/\1/p' m | head -n 1)"
-    until_holds 20 gone $pid || { fail "the run does not end"; kill -9 $pid; }
+    until_holds 120 gone $pid || { fail "the run does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 3 ] || fail "exit $code after a death: $(cat err)"

@@ -121,7 +121,7 @@ while [ $k -lt $kills ]; do
     # shellcheck disable=SC2086
     "$PLAIT" train "$@" $layout --checkpoint k --checkpoint-every 20 --resume k >run.out 2>run.err &
     pid=$!
-    until_holds 60 grew || fail "kill $k: no checkpoint comes: $(cat run.err)"
+    until_holds 300 grew || fail "kill $k: no checkpoint comes: $(cat run.err)"
     kill -KILL $pid 2>/dev/null && killed=$((killed + 1))
     wait $pid 2>/dev/null || true
     k=$((k + 1))
@@ -139,10 +139,10 @@ if [ "$mpirun" != no ]; then
     before=
     "$PLAIT" launch -n 2 -- "$PLAIT" train "$@" --cut 2 --checkpoint k --checkpoint-every 20 --metrics m >run.out 2>run.err &
     pid=$!
-    until_holds 60 grew || fail "no checkpoint comes from processes: $(cat run.err)"
+    until_holds 300 grew || fail "no checkpoint comes from processes: $(cat run.err)"
     # shellcheck disable=SC2046
     kill -KILL $(sed -n 's/.*"rank": [01], .*"pid": \([0-9]*\).*/\1/p' m | sort -u) 2>/dev/null || true
-    until_holds 30 gone $pid || { fail "the launch does not end"; kill -9 $pid; }
+    until_holds 120 gone $pid || { fail "the launch does not end"; kill -9 $pid; }
     wait $pid 2>/dev/null || true
     works on train "$@" --workers 2 --cut 2 --resume k
     same on straight "from processes that were killed"

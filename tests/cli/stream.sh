@@ -55,7 +55,7 @@ waits() {
     "$PLAIT" "$@" <$input 2>waits.err >waits.out &
     pid=$!
     exec 3>slow
-    until_holds 20 says waits.err "^plait: waiting for more data from $text$" || fail "plait $*: $(cat waits.err)"
+    until_holds 120 says waits.err "^plait: waiting for more data from $text$" || fail "plait $*: $(cat waits.err)"
     cat part >&3
     exec 3>&-
     wait $pid || fail "plait $* does not go on: $(cat waits.err)"

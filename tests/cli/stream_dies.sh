@@ -41,10 +41,10 @@ dies() {
     # shellcheck disable=SC2086
     "$PLAIT" launch $ranks -- "$PLAIT" $options --topology $3 --replicas 2 $more --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 trains || fail "run $1 ($2, $3): no clock ends"
+    until_holds 300 trains || fail "run $1 ($2, $3): no clock ends"
     victim=$(draw $(($1 + 4444)) "$size")
     kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "run $1 ($2, $3) does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "run $1 ($2, $3) does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     for key in model_hash test_loss clocks; do

@@ -45,10 +45,10 @@ one() {
     # shellcheck disable=SC2086
     OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers $events $saves --replicas 2 --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches "$(at $((1 + $(draw "$1" 200))))" || fail "run $1: no epoch ends"
+    until_holds 300 reaches "$(at $((1 + $(draw "$1" 200))))" || fail "run $1: no epoch ends"
     victim=$(draw $(($1 + 4444)) "$size")
     kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "run $1 ($2) does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "run $1 ($2) does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] && [ -s model.done ] && [ "$(field run model_hash)" = "$want" ] &&
@@ -80,13 +80,13 @@ lives() {
     # shellcheck disable=SC2086
     "$PLAIT" launch -n 4 "$@" "$PLAIT" $train --replicas 2 --metrics m --out model --checkpoint d --checkpoint-every 100 >out 2>err &
     pid=$!
-    until_holds 60 says m '"clock": 200, "folder"' || fail "no second checkpoint: $(cat err)"
+    until_holds 300 says m '"clock": 200, "folder"' || fail "no second checkpoint: $(cat err)"
 }
 
 # The second copy of what rank 1 serves lies on rank 2.
 lives --max-restarts 2 --
 kill -KILL "$(pid_of 1)" "$(pid_of 2)"
-until_holds 60 gone $pid || { fail "a run that lost a shard does not end"; kill -9 $pid; }
+until_holds 300 gone $pid || { fail "a run that lost a shard does not end"; kill -9 $pid; }
 code=0
 wait $pid || code=$?
 hash=$(sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' out)
@@ -97,9 +97,9 @@ grep -q 'restart 1 of 2, from the newest checkpoint in d' err || fail "two death
 stops() {
     lives --
     kill -KILL "$(pid_of 0)"
-    until_holds 30 says err 'rank 0 on host .* has died.*; the run goes on without it' || fail "nobody says so: $(cat err)"
+    until_holds 120 says err 'rank 0 on host .* has died.*; the run goes on without it' || fail "nobody says so: $(cat err)"
     if [ "$1" = launch ]; then kill -TERM $pid; else kill -TERM "$(pid_of "$1")"; fi
-    until_holds 60 gone $pid || { fail "a run that goes on does not stop"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "a run that goes on does not stop"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 75 ] || fail "$1 asked to stop after a death: exit $code: $(cat err)"
@@ -122,14 +122,14 @@ one_after_the_other() {
     # shellcheck disable=SC2086
     "$PLAIT" launch $ranks -- "$PLAIT" $train --replicas 2 --events log --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches 20 || fail "$ranks: no epoch ends"
+    until_holds 300 reaches 20 || fail "$ranks: no epoch ends"
     for victim in "$@"; do
-        kill -KILL "$(pid_of "$victim")" 2>/dev/null || { until_holds 60 gone $pid; echo "too late: $(tail -n 1 err)"; return 1; }
-        until_holds 30 lost_or_over "$victim" || fail "$ranks: rank $victim: $(cat err)"
+        kill -KILL "$(pid_of "$victim")" 2>/dev/null || { until_holds 300 gone $pid; echo "too late: $(tail -n 1 err)"; return 1; }
+        until_holds 120 lost_or_over "$victim" || fail "$ranks: rank $victim: $(cat err)"
         lost "$victim" || { echo "too late: $(tail -n 1 err)"; return 1; }
-        until_holds 60 reaches $(($(grep -c '"event": "epoch"' m) + 10)) || fail "$ranks: no epoch ends without $victim"
+        until_holds 300 reaches $(($(grep -c '"event": "epoch"' m) + 10)) || fail "$ranks: no epoch ends without $victim"
     done
-    until_holds 60 gone $pid || { fail "$ranks without $* does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "$ranks without $* does not end"; kill -9 $pid; }
     wait $pid || fail "$ranks without $* ends with $?: $(cat err)"
     [ "$(field run model_hash)" = "$want" ] || fail "$ranks without $*: another model"
     grep -q '"ranks_lost": \['"$(echo "$*" | sed 's/ /, /g')"'\]' model.done || fail "$ranks without $*: $(cat model.done)"
@@ -148,11 +148,11 @@ two_at_once() {
     # shellcheck disable=SC2086
     OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers --events log --replicas 3 --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches "$(at $((1 + $(draw "$1" 200))))" || fail "two of run $1: no epoch ends"
+    until_holds 300 reaches "$(at $((1 + $(draw "$1" 200))))" || fail "two of run $1: no epoch ends"
     first=$(draw $(($1 + 4444)) "$size")
     second=$(((first + 1 + $(draw $(($1 + 777)) $((size - 1)))) % size))
     kill -KILL "$(pid_of "$first")" "$(pid_of "$second")" 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "two of run $1 ($2): it does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "two of run $1 ($2): it does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] && [ -s model.done ] && [ "$(field run model_hash)" = "$want" ] || {
@@ -178,25 +178,25 @@ frozen() {
     # shellcheck disable=SC2086
     "$PLAIT" launch -n 3 -- "$PLAIT" $train --epochs "$2" --heartbeat 2s --replicas 2 --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches 20 || fail "no epoch ends"
+    until_holds 300 reaches 20 || fail "no epoch ends"
     kill -STOP "$(pid_of "$1")"
-    until_holds 30 says err "rank $1 on host .* has not been heard for 2 s.*; the run goes on without it" || fail "nobody says so: $(cat err)"
+    until_holds 120 says err "rank $1 on host .* has not been heard for 2 s.*; the run goes on without it" || fail "nobody says so: $(cat err)"
 }
 
 # It is ended with the others.
 frozen 1 250
-until_holds 60 gone $pid || { fail "a stopped rank holds up its launch"; kill -9 $pid; }
+until_holds 300 gone $pid || { fail "a stopped rank holds up its launch"; kill -9 $pid; }
 wait $pid || fail "a run that went on without a stopped rank ends with $?"
 [ "$(field run model_hash)" = "$want" ] && grep -q '"ranks_lost": \[1\]' model.done || fail "without a stopped rank: $(cat model.done)"
 
 # Or wakes up, the first, which had led: it writes nothing any more, and is no cause to end the others.
 frozen 0 20000
 kill -CONT "$(pid_of 0)"
-until_holds 30 says err 'rank 0: error: .* took this rank for lost' || fail "who wakes up is not told: $(cat err)"
+until_holds 120 says err 'rank 0: error: .* took this rank for lost' || fail "who wakes up is not told: $(cat err)"
 begun=$(grep -c '"epoch"' m)
-until_holds 30 sh -c "[ \$(grep -c '\"epoch\"' m) -gt $((begun + 20)) ]" || fail "the others do not go on: $(cat err)"
+until_holds 120 sh -c "[ \$(grep -c '\"epoch\"' m) -gt $((begun + 20)) ]" || fail "the others do not go on: $(cat err)"
 kill -USR2 $pid
-until_holds 30 gone $pid || { fail "a run without its first rank does not stop"; kill -9 $pid; }
+until_holds 120 gone $pid || { fail "a run without its first rank does not stop"; kill -9 $pid; }
 code=0
 wait $pid || code=$?
 [ $code -eq 75 ] && [ -s model ] || fail "asked to stop, it ends with $code"

@@ -37,9 +37,9 @@ dies() {
     # shellcheck disable=SC2086
     "$PLAIT" launch -n 3 -- "$PLAIT" $lda --replicas 2 --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches "$(at $((run * 7 % 100 + 2)))" || fail "run $run: no epoch ends"
+    until_holds 300 reaches "$(at $((run * 7 % 100 + 2)))" || fail "run $run: no epoch ends"
     kill -KILL "$(pid_of $((run % 3)))" 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "run $run does not end"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "run $run does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] && [ "$(field run model_hash)" = "$want" ] ||

@@ -41,10 +41,10 @@ exits 2 'give one of them' twice tune --data part --l2 1 --try l2=0.1..1 --trial
 "$PLAIT" tune --data part --search random --trials 5000 --folds 2 --trials-file long.jsonl --quiet \
     --out long.model --report long.html >long.out 2>&1 &
 pid=$!
-until_holds 30 says long.jsonl '"trial"' || fail "no trial ends: $(cat long.out)"
+until_holds 120 says long.jsonl '"trial"' || fail "no trial ends: $(cat long.out)"
 exits 2 'another plait tune writes it' both tune --data part --search random --trials 5000 --folds 2 --trials-file long.jsonl
 kill -INT $pid
-until_holds 60 gone $pid || { fail "an interrupted search does not end"; kill -9 $pid; }
+until_holds 300 gone $pid || { fail "an interrupted search does not end"; kill -9 $pid; }
 code=0
 wait $pid || code=$?
 [ $code -eq 75 ] && grep -q 'best' long.out || fail "interrupted: exit $code: $(cat long.out)"

@@ -210,7 +210,7 @@ works whole graph run sssp --data path --source 0 --quiet
 has_one() { ls told/checkpoint-* >none.ls 2>&1; }
 "$PLAIT" graph run sssp --data path --source 0 --checkpoint told --checkpoint-every 1 >told.out 2>told.err &
 pid=$!
-until_holds 60 has_one || fail "no checkpoint: $(cat told.err)"
+until_holds 300 has_one || fail "no checkpoint: $(cat told.err)"
 kill -INT $pid
 code=0
 wait $pid || code=$?
@@ -225,7 +225,7 @@ works whole graph run sssp --data path --source 0 --supersteps 2900 --quiet
 rm -r told
 "$PLAIT" graph run sssp --supersteps=2900 --data path --source 0 --checkpoint told --checkpoint-every 1 >told.out 2>told.err &
 pid=$!
-until_holds 60 has_one || fail "no checkpoint: $(cat told.err)"
+until_holds 300 has_one || fail "no checkpoint: $(cat told.err)"
 kill -INT $pid
 code=0
 wait $pid || code=$?

@@ -65,13 +65,13 @@ one() {
     victim=$(draw $((n + 999)) $((2 * copies - 1)))
     lost=$victim # those that die, in order
     [ $copies -eq 2 ] || lost=$(printf "%s\n" "$victim" $(((victim + 2) % 5)) | sort -n | paste -sd " ")
-    until_holds 60 wrote "$victim" 500 || fail "run $n ($*) does not begin: $(cat err)"
+    until_holds 300 wrote "$victim" 500 || fail "run $n ($*) does not begin: $(cat err)"
     killed=$(for rank in $lost; do pid_of "$rank"; done | paste -sd " ")
     case "$*" in *async*) all=6000000 ;; *kcore*) all=150000 ;; als*) all=200000 ;; *supersteps*) all=60000 ;; *) all=400000 ;; esac # of a log, about half
-    until_holds 60 wrote "$victim" "$(draw "$n" $all)" || fail "run $n ($*) stands still: $(cat err)"
+    until_holds 300 wrote "$victim" "$(draw "$n" $all)" || fail "run $n ($*) stands still: $(cat err)"
     # shellcheck disable=SC2086
     [ -z "$killed" ] || kill -KILL $killed 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "run $n ($*) does not end: $(cat err)"; kill -9 $pid; }
+    until_holds 300 gone $pid || { fail "run $n ($*) does not end: $(cat err)"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] && [ -s values ] || fail "run $n ($*, rank $victim): exit $code: $(cat err)"

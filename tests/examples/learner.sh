@@ -101,7 +101,7 @@ dies() {
     rm -rf k
     LEARNER_TEST=$$ "$plait" launch -n 3 -- "$example" --data many.csv --topology ps --replicas 2 --checkpoint k --every 1 >dies.out 2>dies.err &
     pid=$!
-    until_holds 60 begun || fail "it does not begin: $(cat dies.err)"
+    until_holds 300 begun || fail "it does not begin: $(cat dies.err)"
     victim=$(rank_1)
     killed=no
     if [ -n "$victim" ] && kill -KILL "$victim"; then killed=yes; fi
