@@ -84,7 +84,7 @@ static void strike(int32_t me, int64_t clock, int where) {
     if (clock == p.at + p.gap && p.second >= 0) kill_rank(p.second);
 }
 
-static bool dies(int32_t rank) { return rank == p.victim || rank == p.second; }
+static inline bool dies(int32_t rank) { return rank == p.victim || rank == p.second; }
 
 static void draw_deaths(pli_random *r) {
     p.victim = (int32_t)pli_random_below(r, (uint64_t)p.workers);

@@ -27,8 +27,11 @@ static pli_msg *create_of(const pli_server *server, const pli_server_table *tabl
     return msg;
 }
 
+/* Where lazy penalties stand, and the number of the last zeroing: who zeroes for a worker that has died may do it once
+ * more, and the new replica takes it no more than this one. */
 static pli_msg *units_of(const pli_server_table *table) {
-    const pli_wire_state state = { .table = (uint32_t)table->shard.spec.id, .array = PLI_STATE_UNITS };
+    const pli_wire_state state = { .table = (uint32_t)table->shard.spec.id, .array = PLI_STATE_UNITS,
+                                   .first = table->zeros };
     pli_msg             *msg = pli_msg_new(sizeof state + sizeof table->shard.store.units);
     if (msg == NULL) return NULL;
     memcpy(pli_msg_body(msg), &state, sizeof state);

@@ -147,12 +147,15 @@ bool pli_server_piece(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out
 
 /* --- rows put back ------------------------------------------------------------------------------------------------ */
 
-static plait_status put_units(pli_server_table *table, const pli_msg *msg, plait_error *err) {
+/* A new replica hears with it which zeroing was the last (copies/replicas_new.c). */
+static plait_status put_units(pli_server_table *table, const pli_wire_state *state, const pli_msg *msg,
+                              plait_error *err) {
     int64_t units = -1;
     if (msg->head.body_bytes == sizeof(pli_wire_state) + sizeof units)
         memcpy(&units, pli_at(pli_msg_body(msg), sizeof(pli_wire_state)), sizeof units);
     if (units < 0) return pli_fail(err, PLAIT_EFORMAT, "table %s: its state is malformed", table->shard.spec.name);
     table->shard.store.units = units;
+    if (state->first > table->zeros) table->zeros = state->first;
     return PLAIT_OK;
 }
 
@@ -197,7 +200,7 @@ static plait_status put(const pli_server *server, pli_server_table *table, const
     const int64_t   row_bytes = state->array < PLI_STATE_KEYS ? pli_state_row_bytes(spec, (int32_t)state->array) : 0;
     const uint64_t  each = (uint64_t)row_bytes + (spec->rows == 0 ? 8 : 0);
     const uint64_t  bytes = msg->head.body_bytes - sizeof *state;
-    if (state->array == PLI_STATE_UNITS) return put_units(table, msg, err);
+    if (state->array == PLI_STATE_UNITS) return put_units(table, state, msg, err);
     if (state->array == PLI_STATE_ZERO && bytes == 0) return zero(server, table, state, err);
     if (row_bytes == 0 || (uint64_t)state->n > bytes / each || (uint64_t)state->n * each != bytes)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: its state is malformed", spec->name);
