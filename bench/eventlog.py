@@ -7,8 +7,9 @@ import struct
 (JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
  VIEW, SERVE, HAND, COPY, ZERO, TURN) = range(1, 25)
 
-BEGIN = 31
-VERSIONS = 5, 6, 7, 8, 9, 10  # 6: groups; 7: turns of schedules; 8: a step's variables; 9: locks, fellows; 10: where runs go on
+BEGIN, CALL = 31, 32
+VERSIONS = 5, 6, 7, 8, 9, 10, 11  # 6: groups; 7: turns of schedules; 8: a step's variables; 9: locks, fellows; 10: where runs
+# go on; 11: calls of server functions
 
 
 class Cursor:
@@ -95,6 +96,15 @@ def worker_events(records):
         elif kind == BEGIN:
             c.signed()
             c.text()
+        elif kind == CALL:
+            of = clock + c.signed()
+            c.number()
+            c.text()
+            c.at += 4
+            c.numbers(c.number())
+            for _ in range(c.number()):
+                c.number()
+                c.at += 8
         elif kind not in (BARRIER, LEAVE, DONE, STAND):
             raise ValueError(f"a worker's stream has no event {kind}: is the log of another version?")
         found.append((kind, now * 1e-9, of, took * 1e-9))

@@ -1,8 +1,9 @@
 /* plait/events.h - event logs of a program's own jobs, for `plait audit`.
  *
- * An event log has every read, update and clock of every rank, and the steps of schedules. `plait audit FILE...` proves
- * or refutes from it what the consistency promises (docs/audit.md); with --schedule it proves that no two steps of a
- * schedule that may run at the same time touch the same key (plait/schedule.h).
+ * An event log has every read, update and clock of every rank, the server functions that update tables, and the steps
+ * of schedules. `plait audit FILE...` proves or refutes from it what the consistency promises (docs/audit.md); with
+ * --schedule it proves that no two steps of a schedule that may run at the same time touch the same key
+ * (plait/schedule.h).
  *
  *     plait_events *events;
  *     plait_events_create("run.events", &events, &error);

@@ -5,9 +5,9 @@
  * Numbers that tie events together:
  *   push     A worker counts its pushes of each table: 1, 2, ... A push goes in parts, one to each shard.
  *   seq      The sequence number of the message that carried a part, in the stream worker -> server.
- *   version  For a shard: how many parts it has applied, plus how often it was zeroed. For a mirror: how many sums it
- *            has applied. Each step is an event of its own, so one number stands for a vector: how many pushes of each
- *            worker the values contain.
+ *   version  For a shard: how many parts it has applied, plus how often it was zeroed, plus how many server
+ *            functions that update have run on it. For a mirror: how many sums it has applied. Each step is an event
+ *            of its own, so one number stands for a vector: how many pushes of each worker the values contain.
  *
  * With two replicas of each server's shards (replicas 2), each replica raises events for what it has applied itself. A
  * replica is known by its *home*, the server whose shards it holds, and its *place* in the chain of ranks that may hold
@@ -63,6 +63,9 @@ typedef enum pli_event_kind {
                         * the run's and ascend; n 0: no more */
     PLI_EVENT_BEGIN,   /* before its first table, or its first clock: the worker's job goes on at clock, from the
                         * checkpoint `from` ("": it is not said) */
+    PLI_EVENT_CALL,    /* a server function that updates tables, the worker's call number `seq`, in clock: a worker has
+                        * its answers, ran [n] by shard (n 0: it failed), or its own mirrors have run it (shard -1); or
+                        * a shard has run it, ran [1], which is a version of its own: info.call */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -148,6 +151,21 @@ typedef struct pli_event_use {
     bool     wrote;
 } pli_event_use;
 
+/* What a server function has come to at one shard, or mirror (-1). Digests are of 32 bits. */
+typedef struct pli_event_ran {
+    int32_t  shard;
+    uint32_t answer, wrote; /* of its answer; of what its rows hold behind it, in all tables of the call (a worker does
+                             * not know that of a shard: 0) */
+} pli_event_ran;
+
+typedef struct pli_event_call {
+    const char          *function;
+    uint32_t             asked; /* digest of its range and arguments */
+    int32_t              tables;
+    const int32_t       *table; /* [tables] */
+    const pli_event_ran *ran;   /* [n] of the event */
+} pli_event_call;
+
 typedef struct pli_event {
     pli_event_kind kind;
     bool           server; /* raised by the rank's server side, not by its worker */
@@ -170,6 +188,7 @@ typedef struct pli_event {
         const pli_event_scopes *scopes;
         const pli_event_lock  *lock;
         const pli_event_use   *use;
+        const pli_event_call  *call;
         const int32_t         *fellow;
         const char            *from;
     } info;

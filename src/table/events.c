@@ -299,8 +299,7 @@ void pli_raise_mirror_get(const pli_event_sink *sink, int32_t rank, const pli_sp
 
 /* --- of a server -------------------------------------------------------------------------------------------------- */
 
-/* An event of the server about no table (-1). */
-static pli_event of_server(const pli_server *server, pli_event_kind kind) {
+pli_event pli_event_of_server(const pli_server *server, pli_event_kind kind) {
     const int32_t place = server->replicas == NULL ? 0 : server->replicas->place;
     return (pli_event){ .kind = kind,
                         .server = true,
@@ -311,18 +310,18 @@ static pli_event of_server(const pli_server *server, pli_event_kind kind) {
 }
 
 void pli_raise_server_job(const pli_server *server) {
-    raise_job(server->sink, of_server(server, PLI_EVENT_JOB), &server->layout);
+    raise_job(server->sink, pli_event_of_server(server, PLI_EVENT_JOB), &server->layout);
 }
 
 void pli_raise_server_table(const pli_server *server, const pli_spec *spec) {
-    raise_table(server->sink, of_server(server, PLI_EVENT_TABLE), spec, PLI_WAY_SERVED);
+    raise_table(server->sink, pli_event_of_server(server, PLI_EVENT_TABLE), spec, PLI_WAY_SERVED);
 }
 
 static void raise_part(const pli_server *server, pli_event_kind kind, int32_t worker, uint64_t seq, int64_t clock,
                        pli_server_table *table) {
     if (kind == PLI_EVENT_APPLY) table->state++;
     if (server->sink == NULL) return;
-    pli_event event = of_server(server, kind);
+    pli_event event = pli_event_of_server(server, kind);
     event.peer = worker;
     event.table = table->shard.spec.id;
     event.shard = table->shard.index;
@@ -337,7 +336,7 @@ void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg
 }
 
 void pli_raise_zeroed(const pli_server *server, pli_server_table *table) {
-    pli_event event = of_server(server, PLI_EVENT_ZERO);
+    pli_event event = pli_event_of_server(server, PLI_EVENT_ZERO);
     event.table = table->shard.spec.id;
     event.shard = table->shard.index;
     event.version = ++table->state;
@@ -349,7 +348,7 @@ void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t
 }
 
 void pli_raise_summed_tick(const pli_server *server, int32_t worker, uint64_t seq, int64_t clock) {
-    pli_event event = of_server(server, PLI_EVENT_TICK);
+    pli_event event = pli_event_of_server(server, PLI_EVENT_TICK);
     event.peer = worker;
     event.clock = clock;
     event.seq = seq;
@@ -361,18 +360,18 @@ void pli_raise_tick(const pli_server *server, const pli_msg *msg) {
 }
 
 void pli_raise_gone(const pli_server *server, int32_t worker) {
-    pli_event event = of_server(server, PLI_EVENT_GONE);
+    pli_event event = pli_event_of_server(server, PLI_EVENT_GONE);
     event.peer = worker;
     pli_event_raise(server->sink, &event);
 }
 
 void pli_raise_serve(const pli_server *server) {
-    const pli_event event = of_server(server, PLI_EVENT_SERVE);
+    const pli_event event = pli_event_of_server(server, PLI_EVENT_SERVE);
     pli_event_raise(server->sink, &event);
 }
 
 static void raise_between_replicas(const pli_server *server, pli_event_kind kind, int32_t rank, int32_t place) {
-    pli_event event = of_server(server, kind);
+    pli_event event = pli_event_of_server(server, kind);
     event.peer = rank;
     event.whom = place;
     pli_event_raise(server->sink, &event);

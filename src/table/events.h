@@ -4,6 +4,7 @@
 #define PLI_TABLE_EVENTS_H
 
 #include "table/client/client.h"
+#include "table/server/functions.h"
 #include "table/server/server.h"
 
 /** Raises an event that has no fields, of a rank as worker or server: BARRIER, LEAVE, STAND, DONE. */
@@ -50,6 +51,12 @@ typedef struct pli_mirror_seen {
 void pli_raise_mirror_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock,
                            const pli_mirror_seen *seen, int64_t n, const uint64_t *keys, int64_t first);
 
+/** The worker has the answers of its call of a server function that updates tables [n_tables], numbers: ran [n], one
+ *  for each shard, or one of its own mirrors. n 0: it has failed. number: of the worker's calls that update, with this
+ *  one. */
+void pli_raise_call(const pli_event_sink *sink, int32_t rank, int64_t clock, uint64_t number, int32_t n_tables,
+                    const int32_t *tables, const pli_function_call *call, int32_t n, const pli_event_ran *ran);
+
 /** Notes that the rows keys [n] have come from the answer, and are held now. */
 void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n,
                    const uint64_t *keys);
@@ -58,12 +65,18 @@ void pli_note_taken(const pli_client *client, pli_ask *ask, const uint32_t *miss
 
 /* --- of a server -------------------------------------------------------------------------------------------------- */
 
+/** An event of the server about no table (-1). */
+pli_event pli_event_of_server(const pli_server *server, pli_event_kind kind);
 void pli_raise_server_job(const pli_server *server);
 void pli_raise_server_table(const pli_server *server, const pli_spec *spec);
 /** A part of a message was applied (or, kind DROP, dropped). */
 void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table);
 /** The shard was zeroed, which counts as a version of its own. */
 void pli_raise_zeroed(const pli_server *server, pli_server_table *table);
+/** The shards of those tables [n], numbers, have run the workers' call of that number: a version of its own, of each.
+ *  wrote: pli_function_call's. */
+void pli_raise_called(pli_server *server, uint64_t number, int32_t n_tables, const uint32_t *tables,
+                      const pli_function_call *call, const void *answer, uint32_t wrote);
 void pli_raise_tick(const pli_server *server, const pli_msg *msg);
 /** The same for a SUM: the part that a worker's message has brought, and the clock that it has ended. */
 void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t worker, uint64_t seq, int64_t clock);

@@ -237,6 +237,10 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
 
 /* --- for job.c, table.c and the topologies ------------------------------------------------------------------ */
 
+/** Raises that the worker has the answers of its update-type call, ran [n]; n 0: it has failed. */
+void pli_table_raise_call(plait_table *const *tables, int32_t n_tables, const struct pli_function_call *call, int32_t n,
+                          const pli_event_ran *ran);
+
 /** Entered and left around each public call on a table. If several threads may call, nobody waits, so nothing is
  *  noted. */
 static inline void pli_table_enter(plait_table *table, const char *call) {

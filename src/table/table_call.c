@@ -1,6 +1,7 @@
 /* The public calls on whole tables: server functions, and dumps. */
 #include <string.h>
 
+#include "table/events.h"
 #include "table/server/functions.h"
 #include "table/table.h"
 
@@ -57,6 +58,15 @@ static plait_status check_bytes(int32_t n_tables, const char *name, size_t args_
                     "server function %s over %d tables with arguments of %zu bytes and an answer of %zu; "
                     "expected at most %d tables and an answer of %d bytes",
                     name, n_tables, args_bytes, answer_bytes, PLI_CALL_TABLES_MAX, PLI_ANSWER_BYTES_MAX);
+}
+
+void pli_table_raise_call(plait_table *const *tables, int32_t n_tables, const pli_function_call *call, int32_t n,
+                          const pli_event_ran *ran) {
+    const plait_job *job = tables[0]->job;
+    int32_t          ids[PLI_CALL_TABLES_MAX];
+    for (int32_t i = 0; i < n_tables; i++) ids[i] = tables[i]->spec.id;
+    pli_raise_call(pli_job_events(job), pli_job_me(job), plait_job_clock_now(job), job->client.calls, n_tables, ids,
+                   call, n, ran);
 }
 
 /* c->rows < 0: all rows. */

@@ -2,6 +2,7 @@
  * See eventlog.h. */
 #include <string.h>
 
+#include "watch/eventcalls.h"
 #include "watch/eventfile.h"
 #include "watch/eventlocks.h"
 
@@ -23,6 +24,7 @@ struct pli_log_cursor {
     pli_event_part      *part;
     pli_event_touch     *touch;
     pli_locks_read       locks;
+    pli_call_read        call;
     int32_t             *fellow;
     int64_t              pieces_capacity, keys_capacity, parts_capacity, touches_capacity, ranks_capacity, n_keys;
     int64_t              fellows_capacity;
@@ -319,6 +321,13 @@ static bool take_of_locks(pli_log_cursor *c) {
     return after != NULL;
 }
 
+static bool take_call(pli_log_cursor *c) {
+    if (!take_clock(c, c->memory.clock, &c->event.clock)) return false;
+    const unsigned char *after = pli_take_call(&c->call, c->at, c->end, &c->memory, &c->event, &c->no_memory);
+    if (after != NULL) c->at = after;
+    return after != NULL;
+}
+
 static bool take_fellows(pli_log_cursor *c) {
     int32_t n;
     if (c->event.server || !take_clock(c, c->memory.clock, &c->event.clock) || !take_i32(c, PLI_LOG_RANKS_MAX, &n) ||
@@ -359,6 +368,7 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_ZERO: return take_zero(c);
     case PLI_EVENT_TURN: return take_turn(c);
     case PLI_EVENT_FELLOWS: return take_fellows(c);
+    case PLI_EVENT_CALL: return take_call(c);
     case PLI_EVENT_BEGIN:
         event->info.from = c->text[0];
         return !event->server && take_clock(c, 0, &event->clock) && event->clock >= 0 && take_text(c, c->text[0]);
@@ -445,6 +455,7 @@ void pli_log_cursor_close(pli_log_cursor **cursor_ptr) {
     pli_free(c->part);
     pli_free(c->touch);
     pli_free(c->locks.use);
+    pli_free(c->call.ran);
     pli_free(c->fellow);
     pli_free(c->ranks);
     pli_free(c);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "watch/eventcalls.h"
 #include "watch/eventcode.h"
 #include "watch/eventlocks.h"
 
@@ -274,6 +275,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_TURN: return put_turn(at, event, memory);
     case PLI_EVENT_FELLOWS: return put_fellows(at, event, memory);
     case PLI_EVENT_BEGIN: return put_text(put_z(at, event->clock), event->info.from);
+    case PLI_EVENT_CALL: return pli_put_call(put_clock(at, event, memory), event);
     case PLI_EVENT_HAND:
     case PLI_EVENT_REPLICA: return put(put(at, (uint64_t)event->peer), (uint64_t)event->whom);
     default: return at;
@@ -291,6 +293,9 @@ static size_t bytes_of(const pli_event *event) {
     if (event->kind == PLI_EVENT_TURN) return SMALL_RECORD_BYTES + 22 * (size_t)event->n;
     if (event->kind == PLI_EVENT_SCOPES || event->kind == PLI_EVENT_BEGIN)
         return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX;
+    if (event->kind == PLI_EVENT_CALL)
+        return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX + 10 * (size_t)event->info.call->tables +
+               PLI_LOG_RAN_BYTES * (size_t)event->n;
     if (event->kind == PLI_EVENT_USE) return SMALL_RECORD_BYTES + PLI_LOG_USE_BYTES * (size_t)event->n;
     if (event->kind == PLI_EVENT_GET)
         return SMALL_RECORD_BYTES + (size_t)event->n * (90 + 10 * 2 * PLI_EVENTLOG_SAMPLE);
@@ -312,6 +317,7 @@ static bool prepare(log_stream *s, const pli_event *event) {
         for (int64_t i = 0; i < event->n; i++)
             if (pli_memory_piece_of(&s->memory, event->table, event->info.piece[i].shard) == NULL) return false;
         return true;
+    case PLI_EVENT_CALL: return pli_call_is_known(&s->memory, event);
     default: return true;
     }
 }

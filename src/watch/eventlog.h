@@ -54,20 +54,23 @@
  *     REST     round
  *     FELLOWS  z clock, n*(rank - the one before - 1): ranks of the run, with whose the worker's clocks end
  *     BEGIN    z clock in which the job goes on, checkpoint (length, bytes): its folder and its manifest's checksum
+ *     CALL     z clock - stream's clock, the call's number, function (length, bytes), u32 digest of what was asked,
+ *              n*(table), n*(shard + 1, u32 digest of its answer, u32 digest of what it wrote): of a shard one, its own
  *
  * Only a sample of a get's keys is written: the first, and all multiples of a power of two that is so large that few
  * are left. So a key that is sampled in one get is sampled in the next.
  *
  * Version 5 knows no groups: its chunks have 0 in the place of the group. Before version 8 turns do not tell how many
  * variables a step has. Before version 9 there are no locks, and nobody tells of fellows;
- * before version 10 all jobs begin at clock 0. All are read as well.
+ * before version 10 all jobs begin at clock 0, before version 11 there are no calls, and a shard's version does not
+ * count them. All are read as well.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 10, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 11, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 

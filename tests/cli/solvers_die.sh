@@ -44,6 +44,7 @@ dies() {
         'BEGIN { d = x / y - 1; exit !(d < 2 * t && d > -2 * t) }' ||
         fail "$name $number: objective $(field run objective) instead of $(field "$name" objective)"
     "$PLAIT" audit log.* >said 2>&1 || fail "$name $number: the audit: $(cat said)"
+    [ "$name" != onservers ] || says said 'each call ran once' || fail "$name $number: the log tells of no call: $(cat said)"
 }
 
 number=0

@@ -73,12 +73,27 @@ static bool begin_call(world *w, int32_t k) {
     return true;
 }
 
+/* What the log says of the answers: each server's, by shard. */
+static void raise_call(const world *w, int32_t k) {
+    const worker           *me = &w->worker[k];
+    const int32_t           t = me->calls, shards = w->spec[t].placement.shards;
+    const pli_function_call call = { .fn = &w->function, .rows = w->spec[t].rows };
+    pli_event_ran           ran[RANKS_MAX] = { { 0 } };
+    for (const pli_msg *reply = me->ticket.replies; reply != NULL; reply = reply->next) {
+        const int32_t shard = pli_placement_shard_at(&w->spec[t].placement, reply->head.src);
+        ran[shard] = (pli_event_ran){ .shard = shard, .answer = pli_function_answered(pli_msg_body(reply),
+                                                                                     reply->head.body_bytes) };
+    }
+    pli_raise_call(sink_of(w), k, me->client.clock, me->client.calls, 1, &w->spec[t].id, &call, shards, ran);
+}
+
 static bool end_call(world *w, int32_t k) {
     worker  *me = &w->worker[k];
     uint64_t now;
     if (!pli_ticket_done(&me->ticket)) return false;
     SURE(w, w->zombie[k] || me->ticket.failure.code == 0);
     if (!w->zombie[k]) check_call(w, k);
+    if (!w->zombie[k]) raise_call(w, k);
     enter(w, k, &now);
     pli_ticket_unlink(&me->client, &me->ticket);
     leave(w, k);

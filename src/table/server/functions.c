@@ -73,6 +73,37 @@ static plait_status show(const pli_function_call *call, pli_shard *shard, plait_
     return shard->spec.rows > 0 ? show_dense(call, shard, slice, err) : show_sparse(call->fn, shard, slice, err);
 }
 
+/* --- digests for the event log ------------------------------------------------------------------------------------ */
+
+uint32_t pli_function_asked(const pli_function_call *call) {
+    const int64_t  range[] = { call->first, call->rows };
+    const uint64_t name = pli_hash_bytes(call->fn->name, strlen(call->fn->name), 0);
+    return (uint32_t)pli_hash_bytes(call->args, call->args_bytes, pli_hash_bytes(range, sizeof range, name));
+}
+
+uint32_t pli_function_answered(const void *answer, size_t bytes) {
+    return bytes == 0 ? 0 : (uint32_t)pli_hash_bytes(answer, bytes, 0);
+}
+
+/* Two replicas may have a sparse table's rows in different orders, so the digests of its rows are added. */
+static uint64_t digest_of(const plait_slice *slice) {
+    const int64_t row_bytes = slice->cols * (int64_t)plait_type_bytes(slice->type);
+    uint64_t      sum = 0;
+    if (slice->keys == NULL) return pli_hash_bytes(slice->values, (size_t)(slice->rows * row_bytes), 0);
+    for (int64_t row = 0; row < slice->rows; row++)
+        sum += pli_hash_bytes(pli_at_const(slice->values, row * row_bytes), (size_t)row_bytes, slice->keys[row] + 1);
+    return sum;
+}
+
+static uint32_t wrote(const plait_slice *slices, int32_t n) {
+    uint64_t digest = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const uint64_t of = digest_of(&slices[i]);
+        digest = pli_hash_bytes(&of, sizeof of, digest);
+    }
+    return (uint32_t)digest;
+}
+
 static plait_status called_plait(const plait_function *fn, const char *called, plait_error *err) {
     if (called == NULL) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL, "server function %s called %s: a server function must not call into Plait",
@@ -93,11 +124,13 @@ plait_status pli_function_run(const pli_function_call *call, pli_shard *const *s
                               plait_error *err) {
     plait_status status = PLAIT_OK;
     if (call->answer_bytes > 0) memset(answer, 0, call->answer_bytes);
+    if (call->wrote_out != NULL) *call->wrote_out = 0;
     if (!pli_function_concerns(call, shards[0])) return PLAIT_OK;
     plait_slice *slices = pli_calloc((size_t)n, sizeof *slices);
     if (slices == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for function %s", call->fn->name);
     for (int32_t i = 0; status >= 0 && i < n; i++) status = show(call, shards[i], &slices[i], err);
     if (status >= 0) status = run(call, slices, n, answer, err);
+    if (status >= 0 && call->wrote_out != NULL) *call->wrote_out = wrote(slices, n);
     for (int32_t i = 0; i < n; i++) {
         if (slices[i].keys == NULL) continue;
         if (status >= 0) take_back(call->fn, shards[i], &slices[i]);

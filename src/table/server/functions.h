@@ -10,7 +10,14 @@ typedef struct pli_function_call {
     int64_t               first, rows; /* dense: rows [first, first + rows) of the table; sparse: unused, all rows */
     const void           *args;        /* [args_bytes]                                                             */
     size_t                args_bytes, answer_bytes;
+    uint32_t             *wrote_out; /* for the event log: where a digest goes of the values that the rows hold
+                                      * behind the function; NULL: nowhere */
 } pli_function_call;
+
+/** A digest of what is asked for: the function, its range, its arguments. */
+uint32_t pli_function_asked(const pli_function_call *call);
+/** A digest of an answer; no bytes: 0. */
+uint32_t pli_function_answered(const void *answer, size_t bytes);
 
 /** Does the shard own rows of the call's range? Always, if its table is sparse. */
 bool pli_function_concerns(const pli_function_call *call, const pli_shard *shard);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "table/copies/replicas.h"
+#include "table/events.h"
 #include "table/server/functions.h"
 
 static const uint32_t *tables_of(const pli_wire_call *call) { return (const uint32_t *)(call + 1); }
@@ -52,10 +53,12 @@ static bool same_call(const pli_server *server, const pli_msg *a, const pli_msg 
 }
 
 static pli_msg *run(pli_server *server, const pli_msg *request, plait_error *err) {
+    uint32_t                wrote = 0;
     const pli_wire_call    *asked = pli_msg_body(request);
     const pli_function_call call = { .fn = &server->layout.functions[asked->function], .first = asked->first,
                                      .rows = asked->rows, .args = args_of(asked), .args_bytes = asked->args_bytes,
-                                     .answer_bytes = asked->answer_bytes };
+                                     .answer_bytes = asked->answer_bytes,
+                                     .wrote_out = asked->updates && server->sink != NULL ? &wrote : NULL };
     pli_shard              *shards[PLI_CALL_TABLES_MAX];
     for (uint32_t i = 0; i < asked->n_tables; i++) shards[i] = &server->table[tables_of(asked)[i]]->shard;
     const bool concerns = pli_function_concerns(&call, shards[0]);
@@ -66,6 +69,9 @@ static pli_msg *run(pli_server *server, const pli_msg *request, plait_error *err
     }
     if (concerns && pli_function_run(&call, shards, (int32_t)asked->n_tables, pli_msg_body(answer), err) < 0)
         pli_msg_free(&answer);
+    if (answer != NULL && asked->updates)
+        pli_raise_called(server, asked->number, (int32_t)asked->n_tables, tables_of(asked), &call,
+                         concerns ? pli_msg_body(answer) : NULL, wrote);
     return answer;
 }
 

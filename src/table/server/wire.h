@@ -179,7 +179,7 @@ typedef struct pli_wire_keys {
 typedef struct pli_wire_call {
     uint32_t function, updates, n_tables, met; /* met: as PLI_PULL_MET */
     int64_t  first, rows;              /* dense: the range of rows; sparse: zeros, all rows */
-    uint64_t number; /* where servers have replicas: of the worker's calls that update, with this one; else 0 */
+    uint64_t number; /* of the worker's calls that update, with this one; 0: it does not update */
     uint64_t args_bytes, answer_bytes; /* uint32_t tables [n_tables], padded to 8, then args follow */
 } pli_wire_call;
 

@@ -183,8 +183,17 @@ static plait_status mirror_clock(plait_table *table, plait_error *err) {
 static plait_status mirror_call(plait_table *const *tables, int32_t n, const pli_function_call *call, void *answer,
                                 plait_error *err) {
     pli_shard *shards[PLI_CALL_TABLES_MAX];
+    pli_function_call own = *call;
+    pli_event_ran     ran = { .shard = -1 };
+    plait_job        *job = tables[0]->job;
     for (int32_t i = 0; i < n; i++) shards[i] = &pli_mirror_of(tables[i])->shard;
-    return pli_function_run(call, shards, n, answer, err);
+    if (!call->fn->updates) return pli_function_run(call, shards, n, answer, err);
+    if (pli_job_events(job) != NULL) own.wrote_out = &ran.wrote;
+    job->client.calls++;
+    const plait_status status = pli_function_run(&own, shards, n, answer, err);
+    ran.answer = pli_function_answered(answer, call->answer_bytes);
+    pli_table_raise_call(tables, n, call, status < 0 ? 0 : 1, &ran);
+    return status;
 }
 
 static plait_status mirror_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,

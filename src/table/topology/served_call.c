@@ -13,7 +13,7 @@ static pli_msg *make_call(const plait_job *job, plait_table *const *tables, int3
     uint64_t      numbers = pli_pad8((uint64_t)n * 4);
     pli_wire_call wire = { .function = (uint32_t)(call->fn - job->layout.functions), .updates = call->fn->updates != 0,
                            .n_tables = (uint32_t)n, .met = job->client.met, .first = call->first, .rows = call->rows,
-                           .number = call->fn->updates && pli_client_has_replicas(&job->client) ? job->client.calls : 0,
+                           .number = call->fn->updates ? job->client.calls : 0,
                            .args_bytes = call->args_bytes, .answer_bytes = call->answer_bytes };
     pli_msg *msg = pli_msg_new(sizeof wire + numbers + call->args_bytes);
     if (msg == NULL) return NULL;
@@ -37,18 +37,21 @@ static bool owns(const pli_placement *placement, int32_t shard, const pli_functi
     return call->rows > 0 && first < call->first + call->rows && call->first < first + n;
 }
 
+/* ran [shards]: digests of the answers. */
 static plait_status merge_answers(const plait_table *table, const pli_function_call *call, const pli_ticket *ticket,
-                                  void *answer, plait_error *err) {
+                                  void *answer, pli_event_ran *ran, plait_error *err) {
     const pli_placement *placement = &table->spec.placement;
     bool                 any = false;
     if (call->answer_bytes > 0) memset(answer, 0, call->answer_bytes);
     for (int32_t shard = 0; shard < placement->shards; shard++) {
         const pli_msg *reply = ticket->replies;
+        ran[shard] = (pli_event_ran){ .shard = shard };
         if (!owns(placement, shard, call)) continue;
         while (reply != NULL && reply->head.src != pli_placement_rank(placement, shard)) reply = reply->next;
         if (reply == NULL || reply->head.body_bytes != call->answer_bytes)
             return pli_fail(err, PLAIT_EFORMAT, "shard %d of table %s answered a call wrongly", shard,
                             table->spec.name);
+        ran[shard].answer = pli_function_answered(pli_msg_body(reply), call->answer_bytes);
         if (call->answer_bytes == 0) continue;
         if (!any) memcpy(answer, pli_msg_body(reply), call->answer_bytes);
         else PLI_TRY(pli_function_merge(call->fn, answer, pli_msg_body(reply), call->answer_bytes, err));
@@ -86,8 +89,13 @@ plait_status pli_served_call(plait_table *const *tables, int32_t n, const pli_fu
     for (int32_t i = 0; call->fn->updates && i < n; i++) pli_table_unpin(tables[i]);
     for (int32_t i = 0; call->fn->updates && i < n; i++) pli_cache_forget(pli_served_of(tables[i]));
     if (call->fn->updates) tables[0]->job->client.calls++;
+    const int32_t  shards = tables[0]->spec.placement.shards;
+    pli_event_ran *ran = pli_calloc((size_t)shards, sizeof *ran);
+    if (ran == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the answers of %d shards", shards);
     plait_status status = ask_call(tables, n, call, &ticket, err);
-    if (status >= 0) status = merge_answers(tables[0], call, &ticket, answer, err);
+    if (status >= 0) status = merge_answers(tables[0], call, &ticket, answer, ran, err);
+    if (call->fn->updates) pli_table_raise_call(tables, n, call, status < 0 ? 0 : shards, ran);
+    pli_free(ran);
     pli_ticket_free(&ticket);
     return status;
 }

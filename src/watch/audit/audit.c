@@ -119,6 +119,7 @@ static void free_table(const pli_audit *audit, audit_table *table) {
             pli_free(table->pusher[w].inc);
             pli_free(table->pusher[w].barrier);
             pli_free(table->pusher[w].zero);
+            pli_free(table->pusher[w].call);
         }
         if (table->mirror != NULL && table->way == PLI_WAY_SUMMED) pli_free(table->mirror[w].sum);
     }
@@ -144,6 +145,9 @@ void pli_audit_free(pli_audit **audit_ptr) {
     for (int32_t w = 0; audit->worker != NULL && w < audit->job.workers; w++) {
         pli_free(audit->worker[w].view);
         pli_free(audit->worker[w].fellow);
+        pli_free(audit->worker[w].call);
+        pli_free(audit->worker[w].ran);
+        pli_free(audit->worker[w].called);
     }
     pli_free(audit->table);
     pli_free(audit->worker);

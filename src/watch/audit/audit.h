@@ -21,6 +21,7 @@ enum { PLI_AUDIT_BINS = 64 };
 /* The figures of one table. */
 typedef struct pli_audit_figures {
     int64_t gets, incs, pushes, applied, dropped;
+    int64_t calls;                 /* of server functions that update it */
     int64_t lost;                  /* updates that were on their way when their worker died */
     int64_t again;                 /* updates that were applied once more, where that changes nothing */
     int64_t needless;              /* updates made in a dead worker's stead whose own had arrived after all */

@@ -228,15 +228,18 @@ static bool has_sums(const pli_audit *audit, int32_t home) {
 static void differ(pli_audit *audit, audit_table *table, const audit_holder *source, const audit_holder *shard,
                    int64_t i) {
     const audit_apply *apply = &shard->apply[i];
-    char               replica[48], from[48];
+    const audit_ran   *ran = audit_ran_as(shard, i + 1);
+    char               replica[48], from[48], what[64];
+    if (ran != NULL) snprintf(what, sizeof what, "call %llu", (unsigned long long)ran->number);
+    else snprintf(what, sizeof what, "one of rank %d", audit_rank(audit, apply->worker));
     audit_violation(
         audit, table,
         &(pli_audit_violation){ .rule = "replicas", .rank = apply->worker, .clock = -1, .time_ns = apply->time_ns },
-        "the replica of %s of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which the "
-        "replica "
-        "of %s, whose log it takes, has not as that",
+        "the replica of %s of shard %d of table %s applied at %.6f s, as its update %lld, %s, which the "
+        "replica of %s, whose log it takes, has not as that%s",
         audit_name_replica(audit, shard->of, replica), shard->shard, table->name, audit_seconds(audit, apply->time_ns),
-        (long long)i + 1, audit_rank(audit, apply->worker), audit_name_replica(audit, source->of, from));
+        (long long)i + 1, what, audit_name_replica(audit, source->of, from),
+        ran == NULL ? "" : ", with that result");
 }
 
 /* Has the replica's log that update as its i-th, or may the cut have taken it? */

@@ -254,6 +254,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     case PLI_EVENT_SERVE: on_serve(audit, replica); return PLAIT_OK;
     case PLI_EVENT_HAND: return audit_hand_over(audit, replica, event, err);
     case PLI_EVENT_ZERO: return audit_zero_shard(audit, table, event, err);
+    case PLI_EVENT_CALL: return audit_run_call(audit, event, err);
     case PLI_EVENT_GONE:
         if (audit->places < 2) audit->worker[event->peer].dead |= !audit->worker[event->peer].done;
         return PLAIT_OK;
@@ -456,7 +457,7 @@ static plait_status make_all_states(pli_audit *audit, plait_error *err) {
 static plait_status check_holder(pli_audit *audit, audit_table *table, audit_holder *shard, void *state,
                                  plait_error *err) {
     (void)state, (void)err;
-    if (shard->counts) table->figures.applied += shard->n;
+    if (shard->counts) table->figures.applied += shard->n - shard->calls;
     for (int32_t w = 0; w < audit->job.workers; w++) check_sender(audit, table, shard, w);
     return PLAIT_OK;
 }
@@ -489,7 +490,8 @@ plait_status audit_histories(pli_audit *audit, plait_error *err) {
         for (int64_t i = 0; i < audit->home[h].n; i++) check_ticks(audit, &audit->home[h].replica[i]);
     audit_check_copies(audit);
     audit_check_zeros(audit);
-    return make_all_states(audit, err);
+    PLI_TRY(make_all_states(audit, err));
+    return audit_check_calls(audit, err);
 }
 
 /* A part that was dropped, or died on the way, counts as contained from when it was made. */

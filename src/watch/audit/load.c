@@ -126,6 +126,7 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     table->repeats = strcmp(info->combine, "min") == 0 || strcmp(info->combine, "max") == 0;
     PLI_TRY(pli_promise_read(audit->as != NULL ? audit->as : info->consistency, &table->promise, err));
     PLI_TRY(pli_promise_read(info->consistency, &own, err));
+    table->whole = own.exact;
     table->sums = audit->places > 1 && own.exact;
     audit->cells += (int64_t)workers * (1 + info->shards);
     if (audit->cells > AUDIT_CELLS_MAX) return audit_no_memory(err);
@@ -359,6 +360,7 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
         if (event->shard != PLI_ZERO_DROP) return audit_add_zero(table, event, err);
         table->pusher[event->rank].dropped = 1 + event->clock;
         return PLAIT_OK;
+    case PLI_EVENT_CALL: return audit_add_call(audit, event, err);
     case PLI_EVENT_GET:
     case PLI_EVENT_TURN: return PLAIT_OK; /* schedule.c judges turns */
     default: return contradicts(audit, event, "did what only servers do", err);

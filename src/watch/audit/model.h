@@ -6,6 +6,7 @@
  *     copies.c   where copies are averaged: each that was given was mixed, once and in order
  *     values.c   where norms are bounded: what the others had done when a get began
  *     zeros.c    what was made before a table was zeroed, and what behind it
+ *     calls.c    server functions that update tables: each once, in one order, with one result
  *     places.c   where shards have two replicas: on which ranks they lay, one after the other, and which of them counts
  *     dead.c     there, too: who died, what became of a dead one's share, and whether the replicas are the same
  *     fellows.c  workers of several groups whose clocks end together: as many of them, and for the same dead
@@ -47,6 +48,8 @@ typedef struct audit_pusher { /* a worker's pushes of a table */
     int64_t     barriers, barrier_capacity;
     struct audit_zero { int64_t pushes, sums, clock; uint64_t time_ns; } *zero; /* [zeros] what was made before each */
     int64_t     zeros, zeros_capacity;
+    uint64_t   *call; /* [calls] numbers of the worker's calls that change the table */
+    int64_t     calls, calls_capacity;
     int64_t     dropped; /* 1 + the clock in which the worker has dropped the table; 0: it has not */
 } audit_pusher;
 
@@ -64,11 +67,29 @@ typedef struct audit_sender { /* one worker, as a shard sees it */
     uint64_t    unknown; /* the last message that was applied and that the worker's log, which is cut, lacks */
 } audit_sender;
 
+enum { AUDIT_CALLED = -2 };
 typedef struct audit_apply {
     int32_t  worker;
-    int64_t  part; /* index, of the worker's; -1: it was never sent, or (worker -1) the shard was zeroed */
+    int64_t  part; /* index, of the worker's; -1: it was never sent, or (worker -1) the shard was zeroed;
+                    * AUDIT_CALLED or less, with worker -1: a call has run; one number for what it was and came to */
     uint64_t time_ns;
 } audit_apply;
+
+typedef struct audit_ran { /* a call of a server function, as a shard has run it */
+    uint64_t number, time_ns;
+    int64_t  at, clock; /* the version that it made */
+    uint32_t asked, answer, wrote;
+} audit_ran;
+
+typedef struct audit_call { /* a call, as a worker has made it */
+    uint64_t number, time_ns;
+    int64_t  clock;
+    int64_t  first_ran, n_ran;    /* among the worker's `ran`: what it was answered; n_ran 0: the call has failed */
+    int64_t  first_table, tables; /* among the worker's `called` */
+    uint32_t asked;
+    bool     left; /* the worker had left */
+    char     function[40];
+} audit_call;
 
 /* Turns order clocks and, in a clock, workers: clock * workers + worker. */
 typedef struct audit_state {
@@ -86,6 +107,8 @@ typedef struct audit_holder { /* a shard, as one of its copies has it */
     int64_t        n, capacity;
     int64_t       *zero;    /* [zeros] versions with which it was zeroed */
     int64_t        zeros, zeros_capacity;
+    audit_ran     *call;    /* [calls] that it has run */
+    int64_t        calls, calls_capacity;
     audit_state   *state;   /* [n + 1] */
 } audit_holder;
 
@@ -121,6 +144,7 @@ typedef struct audit_table {
     int64_t        rows;
     int32_t        shards;
     pli_promise    promise;
+    bool              whole;   /* clocks are applied as a whole, by what the run itself promised */
     bool              sums;    /* with copies: updates are applied clock by clock, a dead one's share by others */
     audit_shard   *shard;   /* [shards] */
     audit_mirror *mirror; /* [workers], where SUMMED */
@@ -145,6 +169,10 @@ typedef struct audit_worker {
     int64_t views, views_capacity;
     int32_t *fellow; /* [fellows] ranks of the run with whose this worker's clocks end */
     int32_t  fellows;
+    audit_call    *call; /* [calls] of server functions that update */
+    pli_event_ran *ran;
+    int32_t       *called;
+    int64_t        calls, n_ran, n_called, calls_capacity, ran_capacity, called_capacity;
     int64_t  parted; /* the clock from which on they end apart again; AUDIT_NEVER: to the end together */
 } audit_worker;
 
@@ -293,6 +321,17 @@ plait_status audit_add_zero(audit_table *table, const pli_event *event, plait_er
 plait_status audit_zero_shard(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err);
 /** After the second pass: have all zeroed it, and does each push lie on its side of each zeroing? */
 void audit_check_zeros(pli_audit *audit);
+
+/* calls.c */
+/** In the first pass: a worker has its answers. In the second: a shard has run a call. Errors: ENOMEM. */
+plait_status audit_add_call(pli_audit *audit, const pli_event *event, plait_error *err);
+plait_status audit_run_call(pli_audit *audit, const pli_event *event, plait_error *err);
+/** A replica begins with the calls of another. false: no memory. */
+bool audit_inherit_calls(const audit_holder *from, audit_holder *to);
+/** The call that made that version; NULL: none did. */
+const audit_ran *audit_ran_as(const audit_holder *shard, int64_t version);
+/** When all states are known: was each call made by all, and run once at each shard? */
+plait_status audit_check_calls(pli_audit *audit, plait_error *err);
 
 /* dead.c */
 /** After audit_places, if there are copies: finds who died. *whole_out stays true if no log is cut but those of the

@@ -102,13 +102,20 @@ static plait_status load_gone(const pli_audit *audit, audit_server *replica, con
 }
 
 /* The server's log says who owns a shard, even if no worker has sent anything there. */
-static plait_status load_part(pli_audit *audit, const pli_event *event, plait_error *err) {
-    audit_table *table = audit_table_of(audit, event->table);
-    if (table == NULL || event->shard < 0 || event->shard >= table->shards)
+static plait_status load_shard(pli_audit *audit, const pli_event *event, int32_t t, int32_t s, plait_error *err) {
+    audit_table *table = audit_table_of(audit, t);
+    if (table == NULL || s < 0 || s >= table->shards)
         return contradicts(audit, event, "applied a part of nothing", err);
-    audit_shard *shard = &table->shard[event->shard];
+    audit_shard *shard = &table->shard[s];
     if (shard->home < 0) shard->home = event->home;
     return shard->home == event->home ? PLAIT_OK : contradicts(audit, event, "applied a part of another's shard", err);
+}
+
+static plait_status load_call(pli_audit *audit, const pli_event *event, plait_error *err) {
+    const pli_event_call *call = event->info.call;
+    for (int32_t t = 0; t < call->tables; t++)
+        PLI_TRY(load_shard(audit, event, call->table[t], call->ran[0].shard, err));
+    return PLAIT_OK;
 }
 
 plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
@@ -120,7 +127,9 @@ plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_even
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP:
         if (!begun) return contradicts(audit, event, "applied updates before it had begun", err);
-        return load_part(audit, event, err);
+        return load_shard(audit, event, event->table, event->shard, err);
+    case PLI_EVENT_CALL:
+        return begun ? load_call(audit, event, err) : contradicts(audit, event, "ran a call before it had begun", err);
     case PLI_EVENT_TICK:
         return begun ? PLAIT_OK : contradicts(audit, event, "took the end of a clock before it had begun", err);
     case PLI_EVENT_GONE: return load_gone(audit, replica, event, err);
@@ -281,6 +290,7 @@ void audit_free_holder(const pli_audit *audit, audit_holder *shard) {
     pli_free(shard->sender);
     pli_free(shard->apply);
     pli_free(shard->zero);
+    pli_free(shard->call);
     pli_free(shard->state);
 }
 
@@ -303,6 +313,7 @@ static bool inherit_shard(const pli_audit *audit, const audit_holder *from, audi
     if (!pli_grow((void **)&to->zero, &to->zeros_capacity, from->zeros, sizeof *to->zero)) return false;
     if (from->zeros > 0) memcpy(to->zero, from->zero, (size_t)from->zeros * sizeof *to->zero);
     to->zeros = from->zeros;
+    if (!audit_inherit_calls(from, to)) return false;
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const audit_sender *sent = from->sender[w];
         audit_sender       *mine = to->sender[w];

@@ -95,6 +95,7 @@ static bool check_piece(pli_audit *audit, const reader *r, view *v) {
     if (!audit_check_own(audit, r, v)) return true;
     audit_check_others(audit, r, v);
     audit_check_zeroed(audit, r, v);
+    audit_check_called(audit, r, v);
     return v->overtaken || audit_check_rows(audit, r, v);
 }
 
@@ -224,6 +225,9 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
         return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
     case PLI_EVENT_ZERO: r->table[event->table].zeros += event->shard != PLI_ZERO_DROP; return PLAIT_OK;
+    case PLI_EVENT_CALL:
+        for (int32_t t = 0; t < event->info.call->tables; t++) r->table[event->info.call->table[t]].calls++;
+        return PLAIT_OK;
     case PLI_EVENT_STAND: on_stand(audit, r); return PLAIT_OK;
     case PLI_EVENT_BARRIER:
         check_all_pushed(audit, r, event);

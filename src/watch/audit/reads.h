@@ -22,6 +22,7 @@ typedef struct table_reads {      /* what one worker has read of one table */
     int64_t      pushes, oldest;  /* clock of the oldest inc not yet pushed       */
     int64_t      got;             /* clock of the last get                        */
     int64_t      zeros;           /* how often the worker has zeroed the table    */
+    int64_t      calls;           /* how many of its calls have changed it        */
     last_seen   *shard;           /* [shards], or 1: the mirror                  */
     pli_keymap   rows;            /* the sampled rows, and ... */
     uint64_t    *version;         /* [rows.n] ... the version in which each was read last */
@@ -77,6 +78,9 @@ bool audit_check_rows(pli_audit *audit, const reader *r, const view *v);
 
 /* zeros.c: a get behind a zeroing is from no version before. */
 void audit_check_zeroed(pli_audit *audit, const reader *r, const view *v);
+
+/* calls.c: a get is of a version between two calls of its worker. */
+void audit_check_called(pli_audit *audit, const reader *r, const view *v);
 
 /* others.c */
 int64_t audit_clock_of(const pli_audit *audit, int64_t turn);

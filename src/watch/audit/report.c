@@ -71,6 +71,9 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     }
     pli_text_add(text, "  %lld gets, %lld incs in %lld pushes, applied %lld times", (long long)figures->gets,
                  (long long)figures->incs, (long long)figures->pushes, (long long)figures->applied);
+    if (figures->calls > 0)
+        pli_text_add(text, ", %lld call%s of server functions that update it", (long long)figures->calls,
+                     pli_plural(figures->calls));
     if (figures->dropped > 0) pli_text_add(text, ", %lld dropped", (long long)figures->dropped);
     if (figures->lost > 0) pli_text_add(text, ", %lld under way when their worker died", (long long)figures->lost);
     if (figures->again > 0)
@@ -95,6 +98,7 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     }
     pli_text_add(text, "  every update applied %s; a get holds the own updates; no row went back",
                  table->repeats ? "at least once" : "once");
+    if (figures->calls > 0) pli_text_add(text, "; each call ran once, with one result, and gets see it");
     add_promise(&table->promise, audit->job.backup, text);
     pli_text_add(text, "\n");
 }
@@ -222,6 +226,7 @@ static void json_table(const pli_audit *audit, const audit_table *table, pli_tex
     pli_json_i64(text, "pushes", figures->pushes);
     pli_json_i64(text, "applied", figures->applied);
     pli_json_i64(text, "dropped", figures->dropped);
+    pli_json_i64(text, "calls", figures->calls);
     pli_json_i64(text, "unjudged", figures->unjudged);
     pli_json_i64(text, "violations", figures->violations);
     if (table->way == PLI_WAY_AVERAGED) {
