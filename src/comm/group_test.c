@@ -141,7 +141,7 @@ static void test_crossing_orders_are_a_deadlock(void **state) {
     uint64_t start_ns = pli_now_ns();
     assert_int_equal(plait_comm_run(&opts, cross, NULL, &err), PLAIT_EDEADLOCK);
     if (strstr(err.text, "stage0") == NULL || strstr(err.text, "stage1") == NULL) fail_msg("%s", err.text);
-    assert_true(pli_now_ns() - start_ns < UINT64_C(20) * 1000000000); /* long before the deadline of 60 s */
+    assert_true(pli_now_ns() - start_ns < UINT64_C(50) * 1000000000); /* before the deadline of 60 s */
 }
 
 /* A member ends without its call. */

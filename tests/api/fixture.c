@@ -122,7 +122,7 @@ plait_status with_fixture(const char *dir, void (*body)(fixture *f, void *user),
     plait_comm_opts_init(&opts);
     opts.transport = "threads";
     opts.threads = 1;
-    opts.timeout_ns = UINT64_C(20) * 1000000000;
+    opts.timeout_ns = UINT64_C(60) * 1000000000;
     snprintf(f.model_path, sizeof f.model_path, "%s/model", dir);
     snprintf(f.graph_path, sizeof f.graph_path, "%s/graph.json", dir);
     snprintf(f.out_path, sizeof f.out_path, "%s/out", dir);

@@ -61,7 +61,7 @@ make_module() {
 judge() {
     code=0
     case $1 in ~*) many=$((schedules * 10)) ;; *) many=$schedules ;; esac
-    PLAIT_JUDGE=$judge PLAIT_SCHEDULES=$many timeout 300 "$2" >"$work/said" 2>"$work/errors" || code=$?
+    PLAIT_JUDGE=$judge PLAIT_SCHEDULES=$many timeout 900 "$2" >"$work/said" 2>"$work/errors" || code=$?
     count=$((count + 1))
     said=$(cat "$work/said" "$work/errors" | grep -m 1 -o '[^[]*PLAIT_SEED=.*') || said=proven
     grep -q 'skipped: no' "$work/said" && code=skipped

@@ -39,7 +39,7 @@ EOF
 # runs NAME: the page's commands end well
 runs() {
     code=0
-    timeout 120 bash -eu "$1.sh" >"$1.out" 2>"$1.err" </dev/null || code=$?
+    timeout 600 bash -eu "$1.sh" >"$1.out" 2>"$1.err" </dev/null || code=$?
     [ $code -eq 0 ] || fail "$1: exit $code: $(tail -n 5 "$1.err")"
     [ "$(wc -l <"$1.sh")" -gt 5 ] || fail "$1 has no live commands"
 }

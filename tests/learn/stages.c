@@ -170,7 +170,7 @@ static void look(void *user, const plait_report *report, const plait_model *mode
     described        *d = user;
     plait_table_part *part;
     int64_t           n, values = 0, held = 0;
-    assert_int_equal(plait_job_describe(d->comm, UINT64_C(10000000000), &n, &part, NULL), PLAIT_OK);
+    assert_int_equal(plait_job_describe(d->comm, UINT64_C(60000000000), &n, &part, NULL), PLAIT_OK);
     for (int64_t i = 0; i < n; i++) {
         const bool first = i == 0 || strcmp(part[i].name, part[i - 1].name) != 0 ||
                            strcmp(part[i].group, part[i - 1].group) != 0;

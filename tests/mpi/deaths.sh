@@ -11,7 +11,7 @@ want=3 ways="sm,tcp,self tcp,self"
 [ "$scenario" != frozen ] || want=4 ways=tcp,self # it goes on at last; what a long test would show twice it shows once
 for way in $ways; do
     : >"$log"
-    timeout 100 sh "$(dirname "$0")/mpirun.sh" "$mpirun" --with-ft ulfm --mca btl $way -n 4 \
+    timeout 600 sh "$(dirname "$0")/mpirun.sh" "$mpirun" --with-ft ulfm --mca btl $way -n 4 \
         sh -c '"$@"; code=$?; [ $code -ne 0 ] || echo saw it; [ $code -le 128 ] || kill -$((code - 128)) $$' sh "$ranks" "$scenario" "$@" \
         >"$log" 2>&1 || true
     n=$(grep -c 'saw it' "$log") || true

@@ -307,7 +307,7 @@ plait_status play(const program *p, diary *diaries, const char *cluster, plait_e
     comm.workers = p->workers;
     comm.servers = p->servers;
     comm.threads = 1;
-    comm.timeout_ns = UINT64_C(20) * SECONDS * (p->over == OVER_SIM ? 100 : 1);
+    comm.timeout_ns = UINT64_C(60) * SECONDS * (p->over == OVER_SIM ? 100 : 1);
     comm.seed = p->seed;
     comm.cluster = cluster;
     comm.collective = p->collective;

@@ -158,7 +158,7 @@ static inline void run(story *s, char *why, pli_schedule_proof *proof) {
     c.transport = s->transport;
     c.workers = s->workers;
     c.cluster = s->cluster;
-    c.timeout_ns = UINT64_C(20000000000);
+    c.timeout_ns = UINT64_C(60000000000);
     why[0] = '\0';
     if (!witness_open(&heard, s->workers, NULL, NULL)) snprintf(why, 640, "no log");
     s->sink = witness_sink(&heard);

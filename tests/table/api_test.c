@@ -25,7 +25,7 @@ static plait_status run_on(int32_t workers, int32_t servers, const char *topolog
     comm_opts.transport = "threads";
     comm_opts.workers = workers;
     comm_opts.servers = servers;
-    comm_opts.timeout_ns = UINT64_C(30) * 1000000000;
+    comm_opts.timeout_ns = UINT64_C(60) * 1000000000;
     job_opts.topology = topology;
     job_opts.consistency = consistency;
     job_opts.functions = functions;
@@ -755,7 +755,7 @@ static void test_jobs_in_turn(void **state) {
         opts.transport = "threads";
         opts.workers = ranks[k][0];
         opts.servers = ranks[k][1];
-        opts.timeout_ns = UINT64_C(20) * 1000000000;
+        opts.timeout_ns = UINT64_C(60) * 1000000000;
         if (plait_comm_run(&opts, many_jobs, &jobs, &err) < 0)
             fail_msg("%d+%d ranks: rank %d: %s", ranks[k][0], ranks[k][1], err.rank, err.text);
         assert_int_equal(pli_alloc_live(), live);

@@ -20,7 +20,7 @@
 #include "table/table.h"
 
 enum { ROWS = 3001, COLS = 2, CLOCKS = 7 };
-#define PATIENCE UINT64_C(20000000000)
+#define PATIENCE UINT64_C(60000000000)
 
 static const char *transport = "threads";
 

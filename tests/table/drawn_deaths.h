@@ -148,7 +148,7 @@ static plait_status live(const char *cluster, plait_error *err) {
     opts.seed = p.seed;
     opts.threads = 1;
     opts.cluster = cluster;
-    opts.timeout_ns = UINT64_C(20000000000);
+    opts.timeout_ns = UINT64_C(60000000000);
     for (int32_t w = 0; w < WORKERS_MAX; w++) atomic_store(&comms[w], NULL);
     atomic_store(&run->ended, 0);
     atomic_store(&run->created, 0);

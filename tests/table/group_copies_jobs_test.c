@@ -70,7 +70,7 @@ static void run(plait_body_fn *body) {
     plait_comm_opts_init(&opts);
     opts.workers = WORKERS;
     opts.transport = "threads";
-    opts.timeout_ns = UINT64_C(5000000000);
+    opts.timeout_ns = UINT64_C(60000000000);
     if (plait_comm_run(&opts, body, NULL, &err) < 0) fail_msg("%s", err.text);
 }
 

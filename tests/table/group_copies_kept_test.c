@@ -28,7 +28,7 @@ static plait_status run(story *s, int32_t workers, plait_body_fn *body, plait_er
     plait_comm_opts_init(&opts);
     opts.workers = workers;
     opts.transport = "threads";
-    opts.timeout_ns = UINT64_C(20000000000);
+    opts.timeout_ns = UINT64_C(60000000000);
     return plait_comm_run(&opts, body, s, err);
 }
 

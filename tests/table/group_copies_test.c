@@ -201,7 +201,7 @@ static void run(story *s) {
     plait_comm_opts_init(&opts);
     opts.workers = RANKS;
     opts.transport = "threads";
-    opts.timeout_ns = UINT64_C(20000000000);
+    opts.timeout_ns = UINT64_C(60000000000);
     assert_true(witness_open(&heard, RANKS, NULL, NULL));
     s->sink = witness_sink(&heard);
     const plait_status status = plait_comm_run(&opts, body, s, &err);
@@ -257,7 +257,7 @@ static bool tells_who_serves(plait_comm *comm) {
     plait_table_part *part = NULL;
     int64_t           n = 0;
     int               serve = 0, there = 0;
-    if (plait_job_describe(comm, UINT64_C(5000000000), &n, &part, NULL) < 0) return false;
+    if (plait_job_describe(comm, UINT64_C(60000000000), &n, &part, NULL) < 0) return false;
     for (int64_t i = 0; i < n; i++) {
         if (strcmp(part[i].name, "low") != 0 || part[i].replica_of < 0 || !part[i].serves) continue;
         serve++;
@@ -323,7 +323,7 @@ static void test_groups_go_on_without_a_dead_member(void **unused) {
     plait_comm_opts_init(&opts);
     opts.workers = RANKS;
     opts.transport = "threads";
-    opts.timeout_ns = UINT64_C(20000000000);
+    opts.timeout_ns = UINT64_C(60000000000);
     if (plait_comm_run(&opts, body, &s, &err) < 0) fail_msg("%s", err.text);
 }
 

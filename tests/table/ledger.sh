@@ -22,7 +22,7 @@ while [ "$seed" -lt "$last" ]; do
     mkdir "$work/run"
     code=0
     # shellcheck disable=SC2086
-    OMPI_MCA_btl=$way timeout 100 "$PLAIT" launch -n $((replicas + 2)) -- "$program" live "$work/run" "$seed" $pair >"$work/said" 2>&1 || code=$?
+    OMPI_MCA_btl=$way timeout 600 "$PLAIT" launch -n $((replicas + 2)) -- "$program" live "$work/run" "$seed" $pair >"$work/said" 2>&1 || code=$?
     # shellcheck disable=SC2086
     "$program" judge "$work/run" "$seed" $pair >"$work/judged" 2>&1 || code=1
     # Who is killed after the work, while processes end, cannot tell launch that it had done it.

@@ -66,7 +66,7 @@ static void play(int32_t workers, int32_t servers, const char *topology, const c
     opts.transport = "threads";
     opts.workers = workers;
     opts.servers = servers;
-    opts.timeout_ns = UINT64_C(20) * 1000000000;
+    opts.timeout_ns = UINT64_C(60) * 1000000000;
     snprintf(path, sizeof path, "races_test.%d.events", (int)getpid());
     assert_int_equal(pli_eventlog_open(path, workers + servers, "0123456789abcdef", NULL, NULL, &s.log, &err),
                      PLAIT_OK);

@@ -101,7 +101,7 @@ static void run(job *j, int32_t workers, const char *collective) {
     comm.transport = "threads";
     comm.workers = workers;
     comm.collective = collective;
-    comm.timeout_ns = UINT64_C(30) * 1000000000;
+    comm.timeout_ns = UINT64_C(60) * 1000000000;
     opts.topology = "allreduce";
     opts.batch = 12;
     if (j->replicas > 0) opts.replicas = j->replicas;

@@ -81,7 +81,7 @@ static void test_beside_any_table(void **state) {
         plait_job_opts_init(&job);
         comm.transport = "threads";
         comm.workers = WORKERS;
-        comm.timeout_ns = UINT64_C(30) * 1000000000;
+        comm.timeout_ns = UINT64_C(60) * 1000000000;
         if (plait_run(&comm, &job, train, &b, &err) < 0)
             fail_msg("%s x sequential beside %s x %s: %s", b.turns, b.topology, b.consistency, err.text);
     }

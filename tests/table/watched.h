@@ -22,7 +22,7 @@ static inline watched watched_run_of(plait_work_fn *work, void *user, int32_t wo
     run.comm.transport = "threads";
     run.comm.workers = workers;
     run.comm.servers = servers;
-    run.comm.timeout_ns = UINT64_C(30) * 1000000000;
+    run.comm.timeout_ns = UINT64_C(60) * 1000000000;
     return run;
 }
 

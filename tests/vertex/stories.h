@@ -425,7 +425,7 @@ static inline plait_status live(story *s, plait_error *err) {
     opts.servers = s->servers;
     opts.transport = "threads";
     opts.threads = 1;
-    opts.timeout_ns = UINT64_C(20000000000);
+    opts.timeout_ns = UINT64_C(60000000000);
     s->struck = -1;
     atomic_store(&s->calls, 0);
     atomic_store(&s->ended, 0);
