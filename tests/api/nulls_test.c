@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "api/nulls.h"
+#include "hang.h"
 
 enum { CASES_MAX = 1024, PATIENCE_S = 60 };
 
@@ -103,11 +104,11 @@ static void make_turns(fixture *f, void *user) {
         plait_error     *of_comm = (plait_error *)(uintptr_t)plait_comm_error(f->comm);
         f->err = (plait_error){ .rank = -1 };
         of_comm->text[0] = '\0';
-        alarm(PATIENCE_S);
+        end_hang(PATIENCE_S);
         int answer = turn->of->call(f, turn->arg);
         judge(t, turn, answer, f->err.text[0] != '\0' ? f->err.text : of_comm->text);
     }
-    alarm(0);
+    end_hang(0);
 }
 
 static void run_child(told *t, const char *dir) {
@@ -180,7 +181,7 @@ static void test_null_for_every_argument(void **state) {
         assert_int_equal(waitpid(child, &status, 0), child);
         if (t->at == n_turns && status == 0) break;
         crashes++;
-        int hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+        int hangs = hung(status);
         if (t->at == n_turns) complain(t, &turns[n_turns - 1], "what follows the last call fails", "");
         else complain(t, &turns[t->at++], hangs ? "it hangs" : "it crashes", "");
     }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hang.h"
 #include "oracle.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -92,12 +93,12 @@ static bool play_apart(uint64_t seed, carrier over, const char *how) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        alarm(HANG_S);
+        end_hang(HANG_S);
         _exit(play_here(p, &shown->reads, shown->why, sizeof shown->why) ? 0 : 1);
     }
     bool kept = child > 0 && waitpid(child, &status, 0) == child && status == 0;
     if (!kept && WIFSIGNALED(status))
-        snprintf(shown->why, sizeof shown->why, WTERMSIG(status) == SIGALRM ? "it hangs" : "it crashed by signal %d",
+        snprintf(shown->why, sizeof shown->why, hung(status) ? "it hangs" : "it crashed by signal %d",
                  WTERMSIG(status));
     if (!kept) tell(p, shown->why, how);
     program_free(p);

@@ -32,6 +32,7 @@
 #include <plait/table.h>
 
 #include "comm/cluster.h"
+#include "hang.h"
 #include "sim/draw.h"
 #include "table/marks.h"
 #include "table/table.h"
@@ -522,13 +523,13 @@ static bool run_apart(const plan *p) {
     pid_t child = fork();
     if (child == 0) {
         signal(SIGSEGV, SIG_DFL); /* not cmocka's handler, which would go on with the next test */
-        alarm(HANG_S);
+        end_hang(HANG_S);
         int code = run_schedule(p);
         fflush(stdout);
         _exit(code);
     }
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) > 1)
-        printf("the schedule %s\n", WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "hangs" : "crashed");
+        printf("the schedule %s\n", hung(status) ? "hangs" : "crashed");
     return status == 0;
 }
 
