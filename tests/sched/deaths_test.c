@@ -6,8 +6,24 @@
 
 #include <signal.h>
 
+static long life_ns; /* of this process since its first step; 0: it dies otherwise */
+
+static void *die_in_time(void *unused) {
+    const struct timespec life = { .tv_nsec = life_ns };
+    (void)unused;
+    nanosleep(&life, NULL);
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static void begin_life(void) {
+    pthread_t killer;
+    if (pthread_create(&killer, NULL, die_in_time, NULL) == 0) pthread_detach(killer);
+}
+
 static plait_status push(void *user, const plait_turn *turn) {
     part *p = user;
+    if (life_ns > 0 && turn->step == 0) begin_life();
     atomic_fetch_add(&p->of->stood_in, turn->stands_in);
     p->step = turn->step;
     strike(p, BEFORE_PUSH);
@@ -128,27 +144,19 @@ enum { PROCESS_STEPS = 300, PAUSE_NS = 1000000, LIFE_US = 250000 };
 static pli_eventlog *process_log;
 static const char   *process_path;
 
-static void *die_in_time(void *arg) {
-    const struct timespec life = { .tv_nsec = *(const long *)arg };
-    nanosleep(&life, NULL);
-    kill(getpid(), SIGKILL);
-    return NULL;
-}
-
+/* In every fifth job the victim's life begins with the job itself, so that it may end before the schedule is there. */
 static plait_status process_body(plait_comm *comm, void *user) {
     story      *s = user;
     pli_random  r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 23, 0);
-    static long life_ns;
     char        own[300];
-    pthread_t   killer;
     s->workers = plait_comm_workers(comm);
     s->victim = (int32_t)pli_random_below(&r, (uint64_t)s->workers);
-    life_ns = 20000000 + (long)pli_random_below(&r, LIFE_US) * 1000;
-    snprintf(own, sizeof own, "%s.%d", process_path, plait_comm_rank(comm));
+    const int32_t me = plait_comm_rank(comm);
+    if (me == s->victim) life_ns = 20000000 + (long)pli_random_below(&r, LIFE_US) * 1000;
+    snprintf(own, sizeof own, "%s.%d", process_path, me);
     PLI_TRY(pli_eventlog_open(own, plait_comm_size(comm), "deaths", NULL, NULL, &process_log, NULL));
     s->sink = pli_eventlog_sink(process_log);
-    if (plait_comm_rank(comm) == s->victim && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
-        pthread_detach(killer);
+    if (me == s->victim && s->seed % 5 == 0) begin_life();
     return body(comm, s);
 }
 

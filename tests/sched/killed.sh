@@ -11,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 last=$((seed + runs)) proven=0 other=0
 while [ "$seed" -lt "$last" ]; do
     rm -f "$dir"/log.*
-    timeout 60 "$mpirun" --with-ft ulfm --mca btl sm,tcp,self -n 4 "$program" processes "$seed" "$dir/log" >"$dir/said" 2>&1 || true
+    timeout 600 "$mpirun" --with-ft ulfm --mca btl sm,tcp,self -n 4 "$program" processes "$seed" "$dir/log" >"$dir/said" 2>&1 || true
     well=$(grep -c 'ended well' "$dir/said") || true
     code=0
     "$PLAIT" audit --schedule "$dir"/log.* >"$dir/audit" 2>&1 || code=$?

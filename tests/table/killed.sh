@@ -22,9 +22,9 @@ while [ "$seed" -lt "$last" ]; do
     rm -f "$events"/log.*
     ended=0
     if [ $((seed % 2)) -eq 0 ]; then
-        PLAIT_EVENTS=$events/log timeout 100 "$mpirun" -x PLAIT_EVENTS --with-ft ulfm --mca btl $way -n 5 "$program" processes "$seed" >"$log" 2>&1 || true
+        PLAIT_EVENTS=$events/log timeout 600 "$mpirun" -x PLAIT_EVENTS --with-ft ulfm --mca btl $way -n 5 "$program" processes "$seed" >"$log" 2>&1 || true
     else
-        PLAIT_EVENTS=$events/log OMPI_MCA_btl=$way timeout 100 "$PLAIT" launch -n 5 -- "$program" processes "$seed" $slow >"$log" 2>&1 || ended=$?
+        PLAIT_EVENTS=$events/log OMPI_MCA_btl=$way timeout 600 "$PLAIT" launch -n 5 -- "$program" processes "$seed" $slow >"$log" 2>&1 || ended=$?
         slow=
     fi
     well=$(grep -c ' well' "$log") || true

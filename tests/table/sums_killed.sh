@@ -14,7 +14,7 @@ while [ "$seed" -lt "$last" ]; do
     [ $((seed % 2)) -eq 0 ] || way=tcp,self
     living=4 # as in sums_survive_test.c
     if [ $((seed % 3)) -eq 2 ] && [ $((seed % 4)) -ne 1 ]; then living=3; fi
-    timeout 100 "$mpirun" --with-ft ulfm --mca btl $way -n 5 "$program" processes "$seed" >"$log" 2>&1 || true
+    timeout 600 "$mpirun" --with-ft ulfm --mca btl $way -n 5 "$program" processes "$seed" >"$log" 2>&1 || true
     well=$(grep -c ' well' "$log") || true
     if [ "$well" -eq 0 ] && grep -q 'rank [0-4] on host .* has died.*(plait_\(job\|table\)_create,' "$log"; then
         early=$((early + 1))

@@ -77,6 +77,7 @@ enum { WORKERS_MAX = 6, ITEMS = 5, ROWS = 300, CLOCKS = 10, RUNS = 120, RUNS_FUL
 #include "drawn_deaths.h"
 
 static _Atomic uint64_t longest_ns;
+static long             life_ns; /* of this process since the job's tables are there; 0: it dies otherwise */
 static int64_t          changed[WORKERS_MAX]; /* each worker's: the first clock in which heirs hold items */
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
@@ -452,12 +453,26 @@ static void note_clock(uint64_t took_ns) {
     while (took_ns > longest && !atomic_compare_exchange_weak(&longest_ns, &longest, took_ns)) {}
 }
 
+static void *die_in_time(void *unused) {
+    const struct timespec life = { .tv_nsec = life_ns };
+    (void)unused;
+    nanosleep(&life, NULL);
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static void begin_life(void) {
+    pthread_t killer;
+    if (pthread_create(&killer, NULL, die_in_time, NULL) == 0) pthread_detach(killer);
+}
+
 static plait_status work(plait_job *job, plait_table **table) {
     plait_comm   *comm = plait_job_comm(job);
     const int32_t me = plait_comm_rank(comm);
     PLI_TRY(make_tables(job, table));
     PLI_TRY(plait_job_barrier(job));
     atomic_fetch_add(&run->created, 1);
+    if (life_ns > 0) begin_life();
     for (int64_t clock = 0; clock < p.clocks + (p.keeps ? DRAIN : 0); clock++) {
         const uint64_t begun_ns = pli_comm_now(comm);
         plait_status   status;
@@ -585,26 +600,19 @@ static const char *lacks(void) {
 
 enum { PROCESS_CLOCKS = 600, LIFE_US = 400000 };
 
-static void *die_in_time(void *arg) {
-    const struct timespec life = { .tv_nsec = *(const long *)arg };
-    nanosleep(&life, NULL);
-    kill(getpid(), SIGKILL);
-    return NULL;
-}
-
-/* A third of the jobs that have no groups lose two ranks. */
+/* A third of the jobs that have no groups lose two ranks. In every fifth job their lives begin with the job itself, so that
+ * they may end before the tables are there. */
 static plait_status process_body(plait_comm *comm, void *user) {
-    static long life_ns;
-    pthread_t   killer;
-    pli_random  r = pli_random_at(p.seed, PLI_RANDOM_SCHEDULE, 23, 0);
+    pli_random    r = pli_random_at(p.seed, PLI_RANDOM_SCHEDULE, 23, 0);
+    const int32_t me = plait_comm_rank(comm);
     p.workers = plait_comm_workers(comm);
     p.victim = (int32_t)pli_random_below(&r, (uint64_t)p.workers);
-    life_ns = (long)pli_random_below(&r, LIFE_US) * 1000;
+    const long first_ns = 1 + (long)pli_random_below(&r, LIFE_US) * 1000;
     if (p.seed % 3 == 2 && may_lose_two())
         p.second = (p.victim + 1 + (int32_t)pli_random_below(&r, (uint64_t)p.workers - 1)) % p.workers;
-    if (plait_comm_rank(comm) == p.second) life_ns = (LIFE_US / 4 + (long)pli_random_below(&r, LIFE_US)) * 1000;
-    if (dies(plait_comm_rank(comm)) && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
-        pthread_detach(killer);
+    const long second_ns = (LIFE_US / 4 + (long)pli_random_below(&r, LIFE_US)) * 1000;
+    if (dies(me)) life_ns = me == p.second ? second_ns : first_ns;
+    if (dies(me) && p.seed % 5 == 0) begin_life();
     return body(comm, user);
 }
 

@@ -53,6 +53,7 @@ typedef struct story {
     plait_status (*work)(struct story *s, plait_job *job); /* of a worker */
     const pli_event_sink *sink;                            /* NULL: there is no event log */
     long pause_ns;                                         /* of a worker before each clock */
+    long life_ns; /* of the victim's process since the job's tables are there; 0: it dies otherwise */
 } story;
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
@@ -156,6 +157,37 @@ static plait_status check_all(const story *s, plait_table *table, plait_table *s
     return second == NULL ? PLAIT_OK : check(s, second, true, clock, last);
 }
 
+static void *die_in_time(void *arg) {
+    const struct timespec life = { .tv_nsec = *(const long *)arg };
+    nanosleep(&life, NULL);
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static void begin_life(story *s) {
+    pthread_t killer;
+    if (pthread_create(&killer, NULL, die_in_time, &s->life_ns) == 0) pthread_detach(killer);
+}
+
+enum { TAG_BEGUN = 3 };
+
+/* The tables are there: from now on the victim's process has so long to live. Worker 0 tells one that serves only. */
+static plait_status tables_are_there(story *s, plait_job *job) {
+    plait_comm   *comm = plait_job_comm(job);
+    const int32_t me = plait_comm_rank(comm);
+    if (s->life_ns == 0) return PLAIT_OK;
+    if (me == s->victim) begin_life(s);
+    return me == 0 && s->victim >= s->workers ? plait_comm_send(comm, s->victim, TAG_BEGUN, NULL, 0) : PLAIT_OK;
+}
+
+static plait_status serve(story *s, plait_job *job) {
+    plait_comm *comm = plait_job_comm(job);
+    if (s->life_ns == 0 || plait_comm_rank(comm) != s->victim) return PLAIT_OK;
+    PLI_TRY(plait_comm_recv(comm, 0, TAG_BEGUN, NULL, 0, NULL, NULL));
+    begin_life(s);
+    return PLAIT_OK;
+}
+
 static plait_status work(story *s, plait_job *job) {
     plait_table     *table, *second;
     plait_table_opts o;
@@ -173,6 +205,7 @@ static plait_status work(story *s, plait_job *job) {
     PLI_TRY(plait_table_create(job, &o, &table));
     PLI_TRY(create_second(s, job, o.group, &second));
     PLI_TRY(plait_job_barrier(job));
+    PLI_TRY(tables_are_there(s, job));
     for (int64_t clock = 0; clock < s->clocks; clock++) {
         nanosleep(&(struct timespec){ .tv_nsec = s->pause_ns }, NULL);
         uint64_t     begun_ns = pli_comm_now(plait_job_comm(job));
@@ -204,7 +237,7 @@ static plait_status work(story *s, plait_job *job) {
 
 static plait_status work_of(void *user, plait_job *job) {
     story *s = user;
-    return pli_comm_is_worker(plait_job_comm(job)) ? s->work(s, job) : PLAIT_OK;
+    return pli_comm_is_worker(plait_job_comm(job)) ? s->work(s, job) : serve(s, job);
 }
 
 static plait_status body(plait_comm *comm, void *user) {
@@ -224,7 +257,7 @@ static plait_status live(story *s, plait_error *err) {
     opts.workers = s->workers;
     opts.servers = s->servers;
     opts.transport = s->transport;
-    opts.timeout_ns = UINT64_C(20000000000);
+    opts.timeout_ns = UINT64_C(60000000000);
     return plait_comm_run(&opts, body, s, err);
 }
 
@@ -490,13 +523,6 @@ enum { PROCESS_CLOCKS = 600, LIFE_US = 400000, SLOW_NS = 11000000 /* a clock of 
 
 static pli_eventlog *process_log; /* of this rank's process */
 
-static void *die_in_time(void *arg) {
-    const struct timespec life = { .tv_nsec = *(const long *)arg };
-    nanosleep(&life, NULL);
-    kill(getpid(), SIGKILL);
-    return NULL;
-}
-
 static plait_status open_log(plait_comm *comm, story *s, pli_eventlog **log_out) {
     const char *path = getenv("PLAIT_EVENTS");
     char        own[300];
@@ -508,18 +534,16 @@ static plait_status open_log(plait_comm *comm, story *s, pli_eventlog **log_out)
     return PLAIT_OK;
 }
 
+/* In every fifth job the victim's life begins with the job itself, so that it may end before the tables are there. */
 static plait_status process_body(plait_comm *comm, void *user) {
     story     *s = user;
     pli_random r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 5, 0);
-    static long life_ns;
-    pthread_t  killer;
     s->workers = plait_comm_workers(comm);
     s->victim = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + plait_comm_servers(comm)));
-    life_ns = (long)pli_random_below(&r, LIFE_US) * 1000;
+    s->life_ns = 1 + (long)pli_random_below(&r, LIFE_US) * 1000;
     s->killer = -1;
     PLI_TRY(open_log(comm, s, &process_log));
-    if (plait_comm_rank(comm) == s->victim && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
-        pthread_detach(killer);
+    if (s->seed % 5 == 0 && plait_comm_rank(comm) == s->victim) begin_life(s);
     return body(comm, s);
 }
 
