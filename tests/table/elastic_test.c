@@ -5,6 +5,7 @@
  * are those of a run with a fixed number of workers only if every clock had every item once. Each job on threads is
  * judged a second time by the audit. As `test_table_elastic sim` it runs the simulated job. */
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,7 +24,8 @@
 #include <plait/table.h>
 
 #include "base/base.h"
-#include "comm/comm.h"
+#include "comm/world.h"
+#include "hang.h"
 #include "mortal.h"
 #include "table/table.h"
 #include "witness.h"
@@ -45,12 +47,14 @@ typedef struct plan {
     int32_t     victim; /* -1: nobody dies */
     int64_t     dies_in;
     int64_t     long_clock; /* worker 0 computes in it until the others have long been waiting; 0: none */
+    int64_t     meets;      /* worker 0 ends the clock before this one when all who come with it wait to join; 0: none */
 } plan;
 
 /* Of a run; it lies in memory that processes share. */
 typedef struct shown {
     float      model[VALUES];
     atomic_int in[CLOCKS_MAX];      /* how many workers have ended each clock */
+    atomic_bool asks[WORKERS_MAX];  /* the worker asks to join, or is about to */
     uint64_t   ends[CLOCKS_MAX];    /* when worker 0 has */
     int32_t    present[CLOCKS_MAX]; /* as worker 0 sees it */
     char       why[300];
@@ -99,6 +103,20 @@ static plait_status count_all(plait_job *job) {
                                                     (long long)plait_job_clock_now(job), present);
 }
 
+/* A worker that is away holds nobody up: on a busy machine the others would be far ahead of it. Returns when it waits in
+ * plait_job_join, so that what it asks has been sent. */
+static void wait_for_visitor(int32_t worker) {
+    plait_comm *comm = atomic_load_explicit(&comms[worker], memory_order_acquire);
+    bool        waits = false;
+    while (!atomic_load(&run->asks[worker])) sched_yield();
+    while (!waits) {
+        sched_yield();
+        pthread_mutex_lock(&comm->reason_lock);
+        waits = comm->reason != NULL;
+        pthread_mutex_unlock(&comm->reason_lock);
+    }
+}
+
 static plait_status one_clock(plait_job *job, plait_table *table, bool leaves) {
     const int32_t me = plait_comm_rank(plait_job_comm(job));
     const int64_t clock = plait_job_clock_now(job);
@@ -108,6 +126,8 @@ static plait_status one_clock(plait_job *job, plait_table *table, bool leaves) {
     while (me == 0 && p.long_clock > 0 && clock == p.long_clock &&
            pli_comm_now(plait_job_comm(job)) - begun_ns < LONG_NS)
         continue; /* it computes */
+    for (int32_t w = 1; me == 0 && clock + 1 == p.meets && w < p.workers; w++)
+        if (p.of[w].from == p.meets) wait_for_visitor(w);
     PLI_TRY(add_items(job, table, false));
     while ((status = leaves ? plait_job_leave(job) : plait_job_clock(job)) == PLAIT_STAND_IN)
         PLI_TRY(add_items(job, table, true));
@@ -135,6 +155,7 @@ static plait_status work(void *user, plait_job *job) {
     PLI_TRY(plait_comm_barrier(plait_job_comm(job)));
     while (in ? plait_job_clock_now(job) < p.clocks : v.from >= 0) {
         if (!in) {
+            atomic_store(&run->asks[me], true);
             const plait_status status = plait_job_join(job, v.from);
             if (status == PLAIT_END) return PLAIT_OK;
             if (status < 0) return status;
@@ -218,6 +239,7 @@ static void test_two_then_four_then_three(void **unused) {
     memcpy(model, run->model, sizeof model);
     fixed(4, 60);
     p.slots = 2;
+    p.meets = 20;
     p.of[2] = (visit){ .from = 20, .until = -1, .again = -1 };
     p.of[3] = (visit){ .from = 20, .until = 40, .again = -1 };
     judged("2 -> 4 -> 3 workers", model);
@@ -453,7 +475,7 @@ static bool simulate(void) {
     if (child == 0) {
         plait_error err = { 0 };
         signal(SIGSEGV, SIG_DFL);
-        alarm(HANG_S);
+        end_hang(HANG_S);
         const plait_status lived = live(&err);
         (void)snprintf(run->why, sizeof run->why, "%.290s", err.text);
         _exit(lived < 0);
