@@ -51,11 +51,9 @@ static plait_status take_signals(int pipe_out[2], plait_error *err) {
 }
 
 static int next_signal(int fd) {
-    unsigned char byte = 0;
-    ssize_t       n;
-    do n = read(fd, &byte, 1);
-    while (n < 0 && errno == EINTR);
-    return n == 1 ? byte : SIGTERM;
+    pli_signal came = { .number = 0 };
+    while (!pli_signal_pipe_next(fd, &came) && errno == EINTR) {}
+    return came.number != 0 ? came.number : SIGTERM;
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */

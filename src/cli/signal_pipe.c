@@ -1,4 +1,4 @@
-/* Signals as numbers in a pipe. See signal_pipe.h. */
+/* Signals in a pipe. See signal_pipe.h. */
 #include "cli/signal_pipe.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@
 static _Atomic int signal_fd = -1; /* the pipe's end that the handler writes to */
 
 static void handler(int number) {
-    const int           kept = errno;
-    const unsigned char byte = (unsigned char)number;
-    if (write(signal_fd, &byte, 1) < 0) { /* the pipe is full of signals: this one can be dropped */
+    const int        kept = errno;
+    const pli_signal came = { .came_ns = pli_now_ns(), .number = number };
+    if (write(signal_fd, &came, sizeof came) < 0) { /* the pipe is full of signals: this one can be dropped */
     }
     errno = kept;
 }
@@ -30,4 +30,14 @@ void pli_signal_pipe_take(int fd, const int *numbers, size_t n) {
     for (size_t i = 0; i < n; i++) sigaction(numbers[i], &action, NULL);
 }
 
-void pli_signal_pipe_leave(void) { signal_fd = -1; }
+bool pli_signal_pipe_next(int fd, pli_signal *signal_out) {
+    const ssize_t n = read(fd, signal_out, sizeof *signal_out); /* each is written whole, so read whole */
+    if (n >= 0) errno = 0;
+    return n == (ssize_t)sizeof *signal_out;
+}
+
+void pli_signal_pipe_leave(int fd) {
+    const pli_signal end = { .number = 0 };
+    signal_fd = -1;
+    while (write(fd, &end, sizeof end) < 0 && errno == EINTR) {}
+}

@@ -116,13 +116,13 @@ static bool has_ended(pli_signals *s) {
     return ended;
 }
 
-static void stop(pli_signals *s, int number) {
-    const uint64_t now_ns = pli_now_ns();
+static void stop(pli_signals *s, const pli_signal *came) {
+    const int number = came->number;
     if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
-        if (pli_stop_is_repeated(s->first_ns, now_ns)) end_now(number);
+        if (pli_stop_is_repeated(s->first_ns, came->came_ns)) end_now(number);
         return;
     }
-    s->first_ns = now_ns;
+    s->first_ns = came->came_ns;
     __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
     if (has_ended(s)) return;
     pli_verdict_asked();
@@ -138,16 +138,15 @@ static void *serve(void *user) {
     sigset_t     set = set_of_handled();
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     for (;;) {
-        unsigned char byte = 0;
+        pli_signal    came = { .number = 0 };
         struct pollfd ready[] = { { .fd = s->pipe[0], .events = POLLIN }, { .fd = s->asked, .events = POLLIN } };
         if (poll(ready, 2, -1) < 0 && errno != EINTR) return NULL;
         if (ready[1].revents & POLLIN) answer(s);
         if (ready[0].revents == 0) continue;
-        ssize_t n = read(s->pipe[0], &byte, 1);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0 || byte == 0) return NULL;
-        if (byte == SIGUSR1) tell_waits(s);
-        else stop(s, byte);
+        if (!pli_signal_pipe_next(s->pipe[0], &came) && errno == EINTR) continue;
+        if (came.number == 0) return NULL;
+        if (came.number == SIGUSR1) tell_waits(s);
+        else stop(s, &came);
     }
 }
 
@@ -173,11 +172,9 @@ plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, void (*unbeg
 }
 
 void pli_signals_close(pli_signals *s) {
-    unsigned char end = 0;
     for (int i = 0; i < HANDLED; i++)
         signal(handled[i], handled[i] == SIGUSR1 || handled[i] == SIGUSR2 ? SIG_IGN : SIG_DFL);
-    while (write(s->pipe[1], &end, 1) < 0 && errno == EINTR) {}
-    pli_signal_pipe_leave();
+    pli_signal_pipe_leave(s->pipe[1]);
     pthread_join(s->thread, NULL);
     if (s->asked >= 0) close(s->asked);
     close(s->pipe[0]);

@@ -74,7 +74,7 @@ mkfifo idle
 "$PLAIT" train --config run.yaml --data idle 2>err >out &
 pid=$!
 exec 3>idle
-sleep 0.2
+until_holds 30 says elsewhere start || fail "the run does not begin"
 kill -INT $pid
 ends 75
 exec 3>&-
@@ -168,6 +168,25 @@ kill -TERM $pid
 kill -CONT $pid
 ends 75
 [ -s model ] || fail "two signals at once: no model"
+# So they are where the run comes to the second one late: what the first makes it say finds no reader for more than a second.
+mkfifo said
+exec 3<>said
+rm -f model m
+"$PLAIT" train --metrics m --data part --optimizer adagrad --epochs 1000000 --out model 3>&- >out 2>said &
+pid=$!
+until_holds 60 says m '"epoch"' || fail "no epoch ends"
+for bytes in 4096 1; do dd if=/dev/zero bs=$bytes count=65536 oflag=nonblock >&3 2>fill || true; done
+kill -STOP $pid
+kill -INT $pid
+kill -TERM $pid
+kill -CONT $pid
+sleep 1.5
+tr -d '\0' <said >err 3>&- &
+reader=$!
+exec 3>&-
+ends 75
+wait $reader
+[ -s model ] || fail "two signals at once, the second of which is read late: no model"
 
 # One that comes a second later ends a run at once that the first cannot end: nobody reads the record.
 exec 3<>full
