@@ -88,24 +88,27 @@ has_checkpoints() { # has_checkpoints N
     [ "$("$PLAIT" checkpoint list d 2>/dev/null | grep -c 'clock [0-9]')" -ge "$1" ] || gone "$pid"
 }
 
-# goes_on WHAT RUNNER words...: killed when it has written two checkpoints, it ends with the bits of a run that was not. The
-# run that goes on has three workers, unless the runner has ranks of its own.
-goes_on() {
-    what=$1 runner=$2
-    shift 2
-    works whole "$@"
+# is_killed words...: when it has written two checkpoints. Returns 1 if the newest one is the run's end.
+is_killed() {
     rm -rf d
     # shellcheck disable=SC2086
     $runner "$PLAIT" "$@" --topology ps --checkpoint d --checkpoint-every 2 >out 2>err &
     pid=$!
     until_holds 300 has_checkpoints 2 || fail "$what: no checkpoint: $(cat err)"
-    kill -KILL $pid 2>/dev/null && killed=$((killed + 1))
+    kill -KILL $pid 2>/dev/null || true
     wait $pid || true
-    [ "$(field whole clocks)" -gt "$("$PLAIT" checkpoint list d | tail -n 1 | sed 's/.*clock \([0-9]*\).*/\1/')" ] ||
-        fail "$what: the last checkpoint is the run's end"
+    [ "$(field whole clocks)" -gt "$("$PLAIT" checkpoint list d | tail -n 1 | sed 's/.*clock \([0-9]*\).*/\1/')" ]
+}
+
+# goes_on WHAT RUNNER words...: killed, it ends with the bits of a run that was not. The run that goes on has three workers,
+# unless the runner has ranks of its own.
+goes_on() {
+    what=$1 runner=$2
+    shift 2
+    works whole "$@"
+    in_time is_killed "$@"
     alike "$what, resumed" whole "$@" --workers 3 --topology allreduce --resume d
 }
-killed=0
 resumed() { # resumed RUNNER
     # shellcheck disable=SC2086
     {
@@ -114,7 +117,6 @@ resumed() { # resumed RUNNER
         goes_on "kmeans" "$1" $kmeans --epochs 200 --clusters 40 --seed 2 --batch 100
         goes_on "gbdt" "$1" $gbdt --epochs 60
     }
-    [ $killed -ge 3 ] || fail "only $killed of 4 runs were killed before they ended"
 }
 
 # --- where ranks are processes ----------------------------------------------------------------------------------------

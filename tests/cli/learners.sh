@@ -165,7 +165,8 @@ interrupted() {
     wait $pid || code=$?
     [ $code -eq 75 ] || fail "interrupted: exit $code: $(cat go.err)"
 }
-printf '%s\n' 'data: plain.csv' 'label: none' 'model: pca' 'pca-solver: randomised' >c.yaml
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do cat plain.csv; done >long.csv # so that it lasts
+printf '%s\n' 'data: long.csv' 'label: none' 'model: pca' 'pca-solver: randomised' >c.yaml
 PLAIT_COMPONENTS=2 PLAIT_WHITEN=false interrupted --config c.yaml --power-passes 900
 says_line go.err 'plait train --checkpoint d --power-passes 900 --model pca --components 2 --whiten=false --pca-solver randomised .*--resume d$'
 # An epoch's end is no place to stop without a checkpoint.

@@ -314,7 +314,7 @@ typedef struct looker {
 /* Describes again and again, whatever the workers do meanwhile. */
 static void *look_on(void *user) {
     looker *l = user;
-    while (!atomic_load(&l->ends)) {
+    do { /* once at least, however late it begins */
         plait_table_part *part = NULL;
         int64_t           n = 0;
         l->wrong += plait_job_describe(l->comm, PATIENCE, &n, &part, NULL) != PLAIT_OK;
@@ -324,7 +324,7 @@ static void *look_on(void *user) {
         }
         l->looks++;
         plait_comm_free(part);
-    }
+    } while (!atomic_load(&l->ends));
     return NULL;
 }
 
