@@ -93,7 +93,7 @@ topology=allreduce
 freezes() {
     rm -rf m model model.done log.*
     # shellcheck disable=SC2086
-    "$PLAIT" launch -n 3 -- "$PLAIT" train $dense --topology ps --json --quiet --replicas 2 --heartbeat 1 --events log --metrics m --out model >run.out 2>err &
+    "$PLAIT" launch -n 3 -- "$PLAIT" train $dense --topology ps --json --quiet --replicas 2 --heartbeat 5 --events log --metrics m --out model >run.out 2>err &
     pid=$!
     until_holds 300 reaches 3 || fail "frozen: no round ends"
     frozen=$(pid_of 1)
