@@ -1,6 +1,6 @@
 /* hang.h - a child process that is ended when it hangs. What computes without an end, as a simulated run does, is ended
- * by the processor time that it has had: on a busy machine it takes longer, and is no hang. What waits without an end is
- * ended by the wall clock, much later. */
+ * by the processor time that it has had: on a busy machine it takes longer, and is no hang. What waits without an end
+ * is ended by the wall clock, much later. */
 #ifndef PLI_TESTS_HANG_H
 #define PLI_TESTS_HANG_H
 

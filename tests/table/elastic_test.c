@@ -47,7 +47,7 @@ typedef struct plan {
     int32_t     victim; /* -1: nobody dies */
     int64_t     dies_in;
     int64_t     long_clock; /* worker 0 computes in it until the others have long been waiting; 0: none */
-    int64_t     meets;      /* worker 0 ends the clock before this one when all who come with it wait to join; 0: none */
+    int64_t     meets;      /* worker 0 ends the clock before it when all who come with it wait to join; 0: none */
 } plan;
 
 /* Of a run; it lies in memory that processes share. */
@@ -103,8 +103,8 @@ static plait_status count_all(plait_job *job) {
                                                     (long long)plait_job_clock_now(job), present);
 }
 
-/* A worker that is away holds nobody up: on a busy machine the others would be far ahead of it. Returns when it waits in
- * plait_job_join, so that what it asks has been sent. */
+/* A worker that is away holds nobody up: on a busy machine the others would be far ahead of it. Returns when it waits
+ * in plait_job_join, so that what it asks has been sent. */
 static void wait_for_visitor(int32_t worker) {
     plait_comm *comm = atomic_load_explicit(&comms[worker], memory_order_acquire);
     bool        waits = false;

@@ -600,8 +600,8 @@ static const char *lacks(void) {
 
 enum { PROCESS_CLOCKS = 600, LIFE_US = 400000 };
 
-/* A third of the jobs that have no groups lose two ranks. In every fifth job their lives begin with the job itself, so that
- * they may end before the tables are there. */
+/* A third of the jobs that have no groups lose two ranks. In every fifth job their lives begin with the job itself, so
+ * that they may end before the tables are there. */
 static plait_status process_body(plait_comm *comm, void *user) {
     pli_random    r = pli_random_at(p.seed, PLI_RANDOM_SCHEDULE, 23, 0);
     const int32_t me = plait_comm_rank(comm);
