@@ -13,15 +13,21 @@ gzip -dc "$data/a9a/a9a.gz" | head -n 2000 | gzip >tests/data/a9a/a9a.gz
 PATH=$(dirname "$PLAIT"):$PATH
 export PATH
 
-# free_port: one that nobody listens on now
+# free_port: one that nobody listens on now, below those that the system gives to whoever asks for any
 free_port() {
-    rm -f free.err
-    "$PLAIT" serve --model-file free.model --port 0 2>free.err &
-    free=$!
-    until_holds 300 says free.err 'on http://127' || fail "no free port: $(cat free.err)"
-    sed -n 's/.*127.0.0.1://p' free.err
+    try=$((20000 + $$ % 10000))
+    while :; do
+        rm -f free.err
+        "$PLAIT" serve --model-file free.model --port $try 2>free.err &
+        free=$!
+        serves_or_not() { gone $free || says free.err 'on http://127'; }
+        until_holds 300 serves_or_not || fail "port $try: $(cat free.err)"
+        ! says free.err 'on http://127' || break
+        try=$((try + 1))
+    done
     kill $free
     wait $free || true
+    echo $try
 }
 # page NAME PORT: its live commands, as bash reads them; $pid in place of a job's number
 page() {

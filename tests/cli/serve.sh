@@ -46,15 +46,20 @@ refused() {
     grep -q -- "$text" "$1.body" || fail "$1: it does not say '$text' but $(cat "$1.body")"
 }
 
-# A slow client: its body comes in pieces until it is answered, which is behind twice --idle-timeout. It goes on beside what
-# follows.
+# A slow client: its body comes in pieces, the last ones behind twice --idle-timeout since the server has had the first; at four
+# times the server would hang up. It goes on beside what follows.
 start slow --model-file model --idle-timeout 5s
 slow_url=$url slow_pid=$pid
 (
-    while [ ! -s slow.code ]; do
+    {
         head -n 1 part
-        sleep 0.2
-    done | curl -s -m 240 -o slow.body -w '%{http_code}' -X POST -T - -H 'Content-Type: text/plain' "$slow_url/predict" >slow.code
+        until curl -s "$slow_url/metrics" | grep -q '^plait_body_bytes [1-9]'; do sleep 0.1; done
+        until=$(($(date +%s) + 12))
+        while [ "$(date +%s)" -lt $until ]; do
+            head -n 1 part
+            sleep 0.2
+        done
+    } | curl -s -m 240 -o slow.body -w '%{http_code}' -X POST -T - -H 'Content-Type: text/plain' "$slow_url/predict" >slow.code
 ) &
 slow=$!
 
@@ -236,7 +241,7 @@ echo '[{"c2": 7, "age": 30}]' >rows
 refused 400 "row 1, column age: the model's columns have no names; call them c1, c2" rows /predict application/json rows
 stops TERM
 
-wait $slow
+wait $slow || fail "the slow client ends with $?"
 pid=$slow_pid started=slow
 [ "$(cat slow.code)" = 408 ] || fail "a body that comes too slowly: $(cat slow.code) $(cat slow.body)"
 says slow.body 'within 10 s (twice --idle-timeout)' || fail "it does not say the limit: $(cat slow.body)"

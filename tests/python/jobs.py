@@ -66,7 +66,7 @@ def interrupted(call):
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     begun = time.monotonic()
     raises(KeyboardInterrupt, "", call)
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun < 300
 
 
 def test_train():
