@@ -91,6 +91,9 @@ typedef struct pli_reason {
 typedef bool pli_ready_fn(void *arg);
 plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
                            plait_error *err);
+/** The same without a deadline: how long it takes is wholly the affair of others, who may never bring it. */
+plait_status pli_comm_wait_long(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
+                                plait_error *err);
 /** Says that the rank waits for something outside of the job, such as rows of a pipe; NULL: it goes on. For those who
  *  ask what the rank waits for; the doctor knows that such a wait may end any time. The rank's own thread. reason is
  *  borrowed until the next call. */

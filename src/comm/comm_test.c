@@ -539,6 +539,47 @@ static void test_a_wait_expires_and_says_who_held_it_up(void **state) {
     assert_non_null(strstr(err.text, "held up by rank"));
 }
 
+/* What rank 0 waits for comes when rank 1 likes, long behind the deadline of all other waits. */
+struct turn {
+    plait_comm *_Atomic waits;
+    _Atomic bool        there;
+    int32_t             complaints; /* one rank's thread writes it */
+};
+
+static bool is_there(void *user) { return atomic_load(&((struct turn *)user)->there); }
+
+static plait_status wait_for_turn(plait_comm *comm, void *user) {
+    struct turn *turn = user;
+    if (plait_comm_rank(comm) == 0) {
+        atomic_store(&turn->waits, comm);
+        CHECK(pli_comm_wait_long(comm, is_there, turn, NULL, pli_comm_error(comm)) == PLAIT_OK);
+        return PLAIT_OK;
+    }
+    while (atomic_load(&turn->waits) == NULL) sched_yield();
+    const uint64_t start_ns = pli_now_ns();
+    while (pli_now_ns() - start_ns < 60000000) {}
+    atomic_store(&turn->there, true);
+    pli_comm_ring(atomic_load(&turn->waits));
+    return PLAIT_OK;
+}
+
+static void complain(void *user, plait_log_level level, int32_t rank, const char *room, const char *text) {
+    (void)level, (void)rank, (void)room, (void)text;
+    ((struct turn *)user)->complaints++;
+}
+
+static void test_a_long_wait_has_no_deadline(void **state) {
+    (void)state;
+    struct turn     turn = { 0 };
+    plait_log       log = { .fn = complain, .user = &turn, .max_level = PLAIT_LOG_ERROR };
+    plait_comm_opts opts = opts_of(2, 0, NULL);
+    plait_error     err;
+    opts.timeout_ns = 20000000;
+    opts.log = &log;
+    if (plait_comm_run(&opts, wait_for_turn, &turn, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+    assert_int_equal(turn.complaints, 0);
+}
+
 struct watch {
     _Atomic int seen;
 };
@@ -799,6 +840,7 @@ int main(void) {
         cmocka_unit_test(test_who_ends_never_leaves_the_others_hanging),
         cmocka_unit_test(test_a_death_is_an_event_to_who_survives),
         cmocka_unit_test(test_a_wait_expires_and_says_who_held_it_up),
+        cmocka_unit_test(test_a_long_wait_has_no_deadline),
         cmocka_unit_test(test_waits_are_told_from_another_thread),
         cmocka_unit_test(test_shared_memory_is_one_for_all),
         cmocka_unit_test(test_a_run_survives_every_failed_allocation),

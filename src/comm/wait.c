@@ -258,6 +258,11 @@ plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, con
     return wait(comm, ready, arg, reason, false, is_no_use_to_spin(comm->world), comm->world->timeout_ns, err);
 }
 
+plait_status pli_comm_wait_long(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
+                                plait_error *err) {
+    return wait(comm, ready, arg, reason, false, is_no_use_to_spin(comm->world), PLI_NEVER, err);
+}
+
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
                         uint64_t timeout_ns) {
     return wait(comm, ready, arg, reason, true, is_no_use_to_spin(comm->world), timeout_ns, NULL) == PLAIT_OK;

@@ -13,12 +13,10 @@ TMPDIR=$scratch/folder
 mkdir "$TMPDIR"
 export TMPDIR
 
-train="train --data part --batch 20 --epochs 1000 --reduce exact --schedule constant --seed 3 --json --quiet --out model"
-for topology in "ps" "allreduce" "ps --servers 1"; do
-    # shellcheck disable=SC2086
-    works "straight" launch -n 3 -- "$PLAIT" $train --topology $topology
-    eval "hash_$(echo "$topology" | tr -dc a-z)=$(field straight model_hash)"
-done
+train="train --data part --batch 20 --epochs 500 --reduce exact --schedule constant --seed 3 --json --quiet --out model"
+# shellcheck disable=SC2086
+works straight $train # alone: the sums are exact, so any ranks have these bits
+want=$(field straight model_hash)
 
 draw() { awk -v seed="$1" -v below="$2" 'BEGIN { srand(seed); rand(); print int(rand() * below) }'; }
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m 2>/dev/null | head -n 1; }
@@ -34,13 +32,12 @@ one() {
     1) topology=allreduce ;;
     2) topology="ps --servers 1" ;;
     esac
-    eval "want=\$hash_$(echo "$topology" | tr -dc a-z)"
     rm -rf d m model model.done err out
     # shellcheck disable=SC2086
     OMPI_MCA_btl=$3 "$PLAIT" launch -n 3 --max-restarts 3 -- "$PLAIT" $train --topology $topology --metrics m \
-        --checkpoint d --checkpoint-every $((50 + $1 * 37 % 900)) >out 2>err &
+        --checkpoint d --checkpoint-every $((50 + $1 * 37 % 450)) >out 2>err &
     pid=$!
-    until_holds 300 reaches "$(at $((1 + $(draw "$1" 700))))" || fail "run $1: no epoch ends"
+    until_holds 300 reaches "$(at $((1 + $(draw "$1" 350))))" || fail "run $1: no epoch ends"
     victim=$(draw $(($1 + 7777)) 3)
     if [ "$2" = mpirun ]; then
         kill -KILL "$(pgrep -P $pid)" 2>/dev/null || true

@@ -77,12 +77,10 @@ static void show_join(const void *arg, pli_wait *wait) {
     wait->peer = -1;
 }
 
-/* How long that takes is the others' affair, so no deadline ends it. */
+/* A slot may be vacant for as long as the job lasts. */
 static plait_status await(plait_job *job, waiting *w, plait_error *err) {
-    const pli_reason reason = { .tell = tell_join, .show = show_join, .arg = w };
-    plait_status     status;
-    do status = pli_comm_wait(job->comm, is_answered, w, &reason, err);
-    while (status == PLAIT_ETIMEOUT);
+    const pli_reason   reason = { .tell = tell_join, .show = show_join, .arg = w };
+    const plait_status status = pli_comm_wait_long(job->comm, is_answered, w, &reason, err);
     return status < 0 ? status : pli_comm_is_lost(job->comm, &reason, err);
 }
 
