@@ -4,10 +4,9 @@
 
 gzip -dc "$data/a9a/a9a.gz" | head -n 300 >part
 
-# until_holds SECONDS words...: polls a condition until it holds; false at the deadline, which is five times as late: on a
-# machine that has much else to do nothing comes in time.
+# until_holds SECONDS words...: polls a condition until it holds; false at the deadline
 until_holds() {
-    tries=$(($1 * 100))
+    tries=$(($1 * 20))
     shift
     while [ $tries -gt 0 ]; do
         if "$@"; then return 0; fi

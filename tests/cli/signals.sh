@@ -74,7 +74,7 @@ mkfifo idle
 "$PLAIT" train --config run.yaml --data idle 2>err >out &
 pid=$!
 exec 3>idle
-until_holds 30 says elsewhere start || fail "the run does not begin"
+until_holds 120 says elsewhere start || fail "the run does not begin"
 kill -INT $pid
 ends 75
 exec 3>&-
@@ -174,7 +174,7 @@ exec 3<>said
 rm -f model m
 "$PLAIT" train --metrics m --data part --optimizer adagrad --epochs 1000000 --out model 3>&- >out 2>said &
 pid=$!
-until_holds 60 says m '"epoch"' || fail "no epoch ends"
+until_holds 300 says m '"epoch"' || fail "no epoch ends"
 for bytes in 4096 1; do dd if=/dev/zero bs=$bytes count=65536 oflag=nonblock >&3 2>fill || true; done
 kill -STOP $pid
 kill -INT $pid
