@@ -97,8 +97,6 @@ enum {
     PLAIT_COMPARES = 1 << 5,
     /* Its loss must be smooth. */
     PLAIT_SMOOTH = 1 << 6,
-    /* Each row stays at its worker, clock after clock. With --balance dynamic it goes only where all workers meet. */
-    PLAIT_ROWS_STAY = 1 << 7,
     /* What a worker has added to the tables stands for its rows, and it takes that back when it adds anew: no replicas,
      * whose heirs cannot take it back (but see PLAIT_SUMS_ANEW), and no exact sums. */
     PLAIT_HOLDS_SHARE = 1 << 8,

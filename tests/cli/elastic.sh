@@ -133,6 +133,16 @@ for solver in "logistic --optimizer lbfgs --reduce exact" "logistic --optimizer 
     works rest $solves --workers 2:3 --scale 9:3,30:2,50:3 --resume kept --out rest.model
     cmp solved.model rest.model || fail "$solver, resumed: other bits"
 done
+# With --balance dynamic, rows of trees and of topics change hands besides: between two rounds, or two epochs.
+for model in "gbdt --epochs 8" "forest --epochs 6 --subsample 0.5" "lda --components 4 --batch 300 --epochs 4 --reduce exact"; do
+    rows="train --data train.svm --model $model --topology ps --replicas 2 --blocks 140 --quiet"
+    # shellcheck disable=SC2086
+    works rows $rows --workers 3 --out rows.model
+    # shellcheck disable=SC2086
+    works moved $rows --workers 2:4 --scale 1:4,8:3,20:2,30:4 --balance dynamic --out moved.model --events moved.events
+    cmp rows.model moved.model || fail "$model --balance dynamic: other bits"
+    works proven audit moved.events
+done
 # In simulated time the cluster's file may say when.
 cat >doors.yaml <<.
 version: 1

@@ -17,7 +17,6 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
                       pli_above *above) {
     static const pli_learner_more none;
     const pli_learner_more       *more = learner->more != NULL ? learner->more : &none;
-    plait_traits                  traits = learner->row_cols > 0 || more->settles ? PLAIT_ROWS_STAY : 0;
     note_functions(learner, &needs);
     above->model = learner->name;
     above->net = more->graph != NULL;
@@ -31,8 +30,7 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
     above->whole_passes = (ways & PLAIT_LEARNER_PASSES) != 0;
     above->instead = learner->optimizer != NULL ? learner->optimizer : "another model";
     above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = needs,
-                                     .traits = traits |
-                                               (above->whole_passes || above->one_pass ? PLAIT_ALL_ROWS : 0) };
+                                     .traits = above->whole_passes || above->one_pass ? PLAIT_ALL_ROWS : 0 };
     if (solver != NULL) above->demand[1] = solver->demand;
 }
 

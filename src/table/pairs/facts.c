@@ -45,7 +45,6 @@ static uint64_t demand_on(const pli_demand *demand) {
         { PLAIT_OWN_END, PLI_ON(OWN_END) },
         { PLAIT_COMPARES, PLI_ON(COMPARES) },
         { PLAIT_SMOOTH, PLI_ON(SMOOTH) },
-        { PLAIT_ROWS_STAY, PLI_ON(ROWS_STAY) },
         { PLAIT_HOLDS_SHARE, PLI_ON(SHARE) },
         { PLAIT_IN_SEQUENCE, PLI_ON(SEQUENCE) },
         { PLAIT_SUMS_ANEW, PLI_ON(ANEW) },

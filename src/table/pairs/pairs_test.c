@@ -20,7 +20,7 @@ static const pli_demand lbfgs = { .who = "lbfgs",
                                   .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
                                   .why = "it compares",
                                   .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_OWN_END |
-                                            PLAIT_COMPARES | PLAIT_SMOOTH | PLAIT_ROWS_STAY };
+                                            PLAIT_COMPARES | PLAIT_SMOOTH };
 
 static plait_status check(const char *topology, const char *consistency, bool threads, const pli_setting *a,
                           const pli_setting *b, const pli_demand *demand, plait_error *err) {
