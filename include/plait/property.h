@@ -104,9 +104,6 @@ enum {
     PLAIT_IN_SEQUENCE = 1 << 9,
     /* When a worker dies, all others make their sums anew. */
     PLAIT_SUMS_ANEW = 1 << 10,
-    /* Its workers know something of earlier clocks that nobody hands to one that comes: none joins or leaves (--workers
-     * MIN:MAX). */
-    PLAIT_SAME_WORKERS = 1 << 11,
 };
 
 #ifdef __cplusplus

@@ -24,25 +24,27 @@ bool pli_job_may_leap(plait_job *job) {
 
 int64_t plait_job_dropped(const plait_job *job) { return job == NULL ? 0 : job->dropped; }
 
-/* Hands what this host's workers have pending to the host's lead. */
+/* Hands what this host's workers have pending to the host's lead: in a part of the job, what its members have. A rank
+ * ends its parts one after the other, in one order on all ranks; so one tag does for all of them. */
 static plait_status aggregate(plait_job *job, plait_error *err) {
     enum {
         TAG_HANDED = -3
     }; /* the tag of job 0; later jobs have lower ones: a worker that ends a job a clock ahead of its lead leaves a
         * message there */
-    const int32_t    tag = TAG_HANDED - pli_comm_job(job->comm);
-    const pli_hosts *hosts = pli_comm_hosts(job->comm);
-    int32_t          me = plait_comm_rank(job->comm), host = hosts->host[me];
-    const int32_t   *member = hosts->member + hosts->first[host];
-    int32_t          members = hosts->first[host + 1] - hosts->first[host];
+    const int32_t      tag = TAG_HANDED - pli_comm_job(job->comm);
+    const pli_numbers *numbers = pli_group_numbers(job->group);
+    const pli_hosts   *hosts = job->group != NULL ? &job->group->hosts : pli_comm_hosts(job->comm);
+    int32_t            me = pli_job_me(job), host = hosts->host[me];
+    const int32_t     *member = hosts->member + hosts->first[host];
+    int32_t            members = hosts->first[host + 1] - hosts->first[host];
     if (hosts->place[me] > 0) {
         pli_msg *msg = pli_aggregate_hand(&job->client);
         return msg == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a clock's updates")
-                           : pli_comm_send_msg(job->comm, member[0], tag, msg);
+                           : pli_comm_send_msg(job->comm, pli_numbers_rank(numbers, member[0]), tag, msg);
     }
     for (int32_t i = 1; i < members; i++) {
         pli_msg *msg = NULL;
-        PLI_TRY(pli_comm_take(job->comm, member[i], tag, &msg));
+        PLI_TRY(pli_comm_take(job->comm, pli_numbers_rank(numbers, member[i]), tag, &msg));
         plait_status status = pli_aggregate_add(&job->client, msg, err);
         pli_comm_work(job->comm, PLI_WORK_SUMS, msg->head.body_bytes / 4);
         pli_msg_free(&msg);

@@ -16,6 +16,18 @@ works keyed-host $t --workers 4 --topology ps --hash-bits 10 --aggregate host
 near keyed keyed-host || fail "keyed updates: another model by host"
 works delay $t --workers 4 --topology ps --consistency bounded-delay:0 --aggregate host
 
+# A net in stages, and in columns: the replicas' ranks of a part add up. The same bits, since sums are exact.
+net="train --data part --epochs 2 --batch 60 --json --model mlp --layers 8,6 --reduce exact"
+for topology in ps allreduce; do
+    for cut in "--cut 2" "--columns 2"; do
+        # shellcheck disable=SC2086
+        works cut $net --workers 6 --topology $topology $cut
+        # shellcheck disable=SC2086
+        works cut-host $net --workers 6 --topology $topology $cut --aggregate host
+        [ "$(field cut model_hash)" = "$(field cut-host model_hash)" ] || fail "$topology, $cut: another model by host"
+    done
+done
+
 r="train --data part --workers 3 --aggregate host"
 exits 2 'ps x ssp:2 is refused.*nearest is ps x bsp' ssp $r --topology ps --consistency ssp:2
 exits 2 'topology local is refused.*nearest is ps' local $r --topology local
@@ -38,6 +50,11 @@ works far-host $s --aggregate host
 near far far-host || fail "simulated: another model by host"
 awk -v a="$(field far virtual_seconds)" -v b="$(field far-host virtual_seconds)" 'BEGIN { exit !(b < 0.8 * a) }' ||
     fail "by host it takes $(field far-host virtual_seconds) s of virtual time, else $(field far virtual_seconds) s"
+works stages $net --transport sim --cluster two.yaml --workers 8 --topology ps --cut 2
+works stages-host $net --transport sim --cluster two.yaml --workers 8 --topology ps --cut 2 --aggregate host
+[ "$(field stages model_hash)" = "$(field stages-host model_hash)" ] || fail "simulated stages: another model by host"
+awk -v a="$(field stages virtual_seconds)" -v b="$(field stages-host virtual_seconds)" 'BEGIN { exit !(b < a) }' ||
+    fail "stages by host take $(field stages-host virtual_seconds) s of virtual time, else $(field stages virtual_seconds) s"
 works rings $t --transport sim --cluster two.yaml --workers 8 --topology allreduce --collective ring
 works tiers $t --transport sim --cluster two.yaml --workers 8 --topology allreduce --aggregate host
 [ "$(field tiers collective)" = hierarchical ] || fail "--aggregate host sums by $(field tiers collective)"

@@ -1,16 +1,21 @@
 /* Hosts that add up before anything leaves them, through the public calls. Servers hold what all workers have added,
- * even if some have nothing to add, or one ends its job in an earlier clock than others and another job follows. */
+ * even if some have nothing to add, or one ends its job in an earlier clock than others and another job follows. So do
+ * the members of groups, which a seed draws: each table has what a book of the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include <plait/group.h>
 #include <plait/table.h>
+
+#include "base/random.h"
 
 #define CHECK(is)                                                                                   \
     do {                                                                                            \
@@ -127,7 +132,115 @@ static void test_sums_of_hosts(void **state) {
             }
 }
 
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+
+enum { GROUPS = 3, MOST = 6, DRAWS = 30, DRAWS_FULL = 1000 };
+
+/* A job of groups that overlap, each with a table, and of one table of all: the last. */
+typedef struct drawn {
+    uint64_t    seed;
+    const char *topology;
+    int32_t     workers, groups;
+    int32_t     n[GROUPS + 1], member[GROUPS + 1][MOST]; /* ascending */
+    bool        idle[CLOCKS][MOST];                      /* who adds nothing in the clock */
+} drawn;
+
+static drawn draw(uint64_t seed) {
+    static const char *const topologies[] = { "ps", "allreduce", "hybrid" };
+    pli_random               r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 61, 0);
+    drawn                    d = { .seed = seed, .topology = topologies[pli_random_below(&r, 3)] };
+    d.workers = 2 + (int32_t)pli_random_below(&r, MOST - 1);
+    d.groups = 1 + (int32_t)pli_random_below(&r, GROUPS);
+    for (int32_t g = 0; g <= d.groups; g++)
+        do {
+            d.n[g] = 0;
+            for (int32_t w = 0; w < d.workers; w++)
+                if (g == d.groups || pli_random_below(&r, 3) > 0) d.member[g][d.n[g]++] = w;
+        } while (d.n[g] == 0);
+    for (int32_t c = 0; c < CLOCKS; c++)
+        for (int32_t w = 0; w < d.workers; w++) d.idle[c][w] = pli_random_below(&r, 3) == 0;
+    return d;
+}
+
+static double part_of(int32_t g, int32_t w) { return (g + 1) * (w + 1); }
+
+/* The book: what the members of group g have added to row 7 in clocks below `clocks`. */
+static double booked(const drawn *d, int32_t g, int64_t clocks) {
+    double sum = 0;
+    for (int64_t c = 0; c < clocks; c++)
+        for (int32_t i = 0; i < d->n[g]; i++)
+            if (!d->idle[c][d->member[g][i]]) sum += part_of(g, d->member[g][i]);
+    return sum;
+}
+
+static plait_status keep_book(plait_comm *comm, const drawn *d, plait_table *const *table, int64_t clocks) {
+    for (int32_t g = 0; g <= d->groups; g++) {
+        const uint64_t key = 7;
+        double         value;
+        if (table[g] == NULL) continue;
+        CHECK(plait_table_get(table[g], 1, &key, &value) == PLAIT_OK && value == booked(d, g, clocks));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status run_groups(plait_comm *comm, void *user) {
+    const drawn   *d = user;
+    const int32_t  me = plait_comm_rank(comm);
+    plait_job_opts opts;
+    plait_job     *job;
+    plait_table   *table[GROUPS + 1] = { NULL };
+    plait_job_opts_init(&opts);
+    opts.topology = d->topology;
+    opts.aggregate = "host";
+    CHECK(plait_job_create(comm, &opts, &job) == PLAIT_OK);
+    for (int32_t g = 0; g <= d->groups; g++) {
+        char             name[8];
+        plait_group     *group = NULL;
+        plait_table_opts t;
+        snprintf(name, sizeof name, "g%d", (int)g);
+        if (g < d->groups) CHECK(plait_group_create(comm, name, d->n[g], d->member[g], &group) == PLAIT_OK);
+        if (group != NULL && plait_group_rank(group) < 0) continue;
+        plait_table_opts_init(&t);
+        t.name = name;
+        t.type = PLAIT_F64;
+        t.rows = ROWS;
+        t.keyed = g % 2;
+        t.group = group;
+        CHECK(plait_table_create(job, &t, &table[g]) == PLAIT_OK);
+    }
+    for (int64_t clock = 0; clock < CLOCKS; clock++) {
+        for (int32_t g = 0; g <= d->groups; g++) {
+            const uint64_t key = 7;
+            const double   delta = part_of(g, me);
+            if (table[g] == NULL || d->idle[clock][me]) continue;
+            CHECK(plait_table_inc(table[g], 1, &key, &delta, 1) == PLAIT_OK);
+        }
+        CHECK(plait_job_clock(job) == PLAIT_OK);
+        if (keep_book(comm, d, table, clock + 1) < 0) return PLAIT_EINVAL;
+    }
+    CHECK(plait_job_destroy(&job) == PLAIT_OK);
+    return PLAIT_OK;
+}
+
+static void test_sums_of_hosts_in_groups(void **state) {
+    (void)state;
+    const char   *only = getenv("PLAIT_SEED");
+    const int64_t draws = only != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? DRAWS_FULL : DRAWS;
+    for (int64_t i = 0; i < draws; i++) {
+        drawn           d = draw(only != NULL ? strtoull(only, NULL, 10) : (uint64_t)i + 1);
+        plait_error     err = { 0 };
+        plait_comm_opts opts;
+        plait_comm_opts_init(&opts);
+        opts.workers = d.workers;
+        opts.timeout_ns = UINT64_C(60) * 1000000000;
+        if (plait_comm_run(&opts, run_groups, &d, &err) < 0)
+            fail_msg("%s, %d workers, %d groups; PLAIT_SEED=%llu: %s", d.topology, (int)d.workers, (int)d.groups,
+                     (unsigned long long)d.seed, err.text);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums_of_hosts) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums_of_hosts),
+                                        cmocka_unit_test(test_sums_of_hosts_in_groups) };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0; /* 1: refuted (tests/audit/mutants.txt) */
 }

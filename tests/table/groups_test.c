@@ -181,7 +181,7 @@ static void test_the_doctor_names_the_group_and_the_member(void **state) {
 
 typedef struct refusal {
     int32_t     servers, backup, replicas;
-    const char *aggregate, *word;
+    const char *word;
 } refusal;
 
 static plait_status be_refused(plait_job *job, void *user) {
@@ -202,7 +202,6 @@ static plait_status be_refused(plait_job *job, void *user) {
 static void test_what_is_not_there_is_refused_by_name(void **state) {
     static const refusal all[] = { { .servers = 2, .word = "--servers 2" },
                                    { .backup = 1, .word = "backup workers" },
-                                   { .aggregate = "host", .word = "--aggregate host" },
                                    { .replicas = 2, .word = "the only copy of the rows" } };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -214,7 +213,6 @@ static void test_what_is_not_there_is_refused_by_name(void **state) {
         job.topology = "ps";
         job.backup = all[i].backup;
         job.replicas = all[i].replicas;
-        job.aggregate = all[i].aggregate;
         if (plait_run(&opts, &job, be_refused, (void *)&all[i], &err) < 0)
             fail_msg("%s: rank %d: %s", all[i].word, err.rank, err.text);
     }

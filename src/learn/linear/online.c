@@ -108,6 +108,9 @@ static float *total_values(const pli_linear_fit *l) {
 /* How many values `now` has. */
 static int64_t now_values(const pli_linear_fit *l) { return total_values(l) - l->online->now + l->online->cols; }
 
+/* Workers that learn from rows of this clock, or have died in it. */
+static double learners(const pli_run *run) { return pli_run_holders(run) - pli_job_away(run->job); }
+
 static plait_status learn_part(pli_run *run, const pli_part *part, const uint32_t *local, double earlier,
                                double *own) {
     pli_linear_fit    *l = pli_linear_fit_of(run);
@@ -120,7 +123,7 @@ static plait_status learn_part(pli_run *run, const pli_part *part, const uint32_
         const int64_t entries = row->n - row->intercept;
         for (int64_t e = 0; e < entries; e++) row->at[e] = o->now + (local != NULL ? (int64_t)*local++ : e) * o->cols;
         if (row->intercept) row->at[entries] = intercept_values(l);
-        const double all = earlier + ++*own * pli_run_holders(run), seen = h->totals.rows + 1;
+        const double all = earlier + ++*own * learners(run), seen = h->totals.rows + 1;
         row->share = o->paced && seen < all ? sqrt(seen / all) : 1;
         if (pli_online_learn(&o->rule, row, &h->totals, &h->sums, &h->scratch) < 0) return no_memory(&h->error);
     }

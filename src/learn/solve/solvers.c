@@ -35,7 +35,7 @@ const pli_solver pli_solver_online = {
     .demand = { .who = "online",
                 .needs = PLAIT_ONE_COPY,
                 .why = "its sums of what each row has taught must not be averaged",
-                .traits = PLAIT_OWN_STEPS | PLAIT_IN_SEQUENCE | PLAIT_SAME_WORKERS }
+                .traits = PLAIT_OWN_STEPS | PLAIT_IN_SEQUENCE }
 };
 
 const pli_solver pli_solver_lbfgs = {

@@ -48,7 +48,6 @@ static uint64_t demand_on(const pli_demand *demand) {
         { PLAIT_HOLDS_SHARE, PLI_ON(SHARE) },
         { PLAIT_IN_SEQUENCE, PLI_ON(SEQUENCE) },
         { PLAIT_SUMS_ANEW, PLI_ON(ANEW) },
-        { PLAIT_SAME_WORKERS, PLI_ON(SAME_WORKERS) },
     };
     uint64_t on = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

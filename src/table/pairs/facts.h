@@ -21,7 +21,7 @@ enum pli_on {
     PLI_ON_FLAT_SUMS,  /* a collective is named that does not know of hosts */
     /* of who computes */
     PLI_ON_ALL_ROWS, PLI_ON_OWN_STEPS, PLI_ON_OWN_END, PLI_ON_COMPARES,
-    PLI_ON_SMOOTH, PLI_ON_SHARE, PLI_ON_SEQUENCE, PLI_ON_ANEW, PLI_ON_SAME_WORKERS,
+    PLI_ON_SMOOTH, PLI_ON_SHARE, PLI_ON_SEQUENCE, PLI_ON_ANEW,
     /* above the tables */
     PLI_ON_KEPT,       /* a checkpoint, or a resumed run */
     PLI_ON_CHECKPOINT, PLI_ON_RESUME, PLI_ON_BALANCED, PLI_ON_STREAM, PLI_ON_STDIN, PLI_ON_PIPE,
