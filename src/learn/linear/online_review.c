@@ -19,6 +19,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "table/table.h"
+
 enum { SAMPLE_BYTES = 16 << 20, ROW_BYTES = 40, ENTRY_BYTES = 8, PROBE = 4096, CHUNK = 1024 };
 
 /* The loss of the older half over that of the newer one, and of the sample over the progressive loss, from which on the
@@ -220,9 +222,18 @@ static plait_status look_back(pli_run *run, pli_online_reviewed *review) {
 
 /* --- the review --------------------------------------------------------------------------------------------------- */
 
+/* By how much the steps of a review count. Rates follow from the slopes that were met in the pass: if more workers review
+ * at once than there were, they would go too far together. So where workers come and go, the steps are shared as if
+ * no more were in than from the first to the last clock. */
+static double share_of(const pli_run *run) {
+    const int32_t all = pli_run_holders(run);
+    if (online_of(run)->in_place) return 1;
+    return run->tail > 0 ? (double)(all - run->opts->slots) / (all - pli_job_away(run->job)) : 1.0 / all;
+}
+
 /* Learns share i of n of the samples. */
 static plait_status learn_share(pli_run *run, const pli_online_reviewed *review, int64_t i, int64_t n) {
-    const double share = online_of(run)->in_place || run->tail > 0 ? 1 : 1.0 / pli_run_holders(run);
+    const double share = share_of(run);
     pli_batch    batch = { .part = pli_array((size_t)review->parts, sizeof *batch.part), .parts = review->parts };
     pli_sums     unused = { 0 };
     if (batch.part == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a review");
