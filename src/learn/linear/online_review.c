@@ -222,9 +222,9 @@ static plait_status look_back(pli_run *run, pli_online_reviewed *review) {
 
 /* --- the review --------------------------------------------------------------------------------------------------- */
 
-/* By how much the steps of a review count. Rates follow from the slopes that were met in the pass: if more workers review
- * at once than there were, they would go too far together. So where workers come and go, the steps are shared as if
- * no more were in than from the first to the last clock. */
+/* By how much the steps of a review count. Rates follow from the slopes that were met in the pass: if more workers
+ * review at once than there were, they would go too far together. So where workers come and go, the steps are shared as
+ * if no more were in than from the first to the last clock. */
 static double share_of(const pli_run *run) {
     const int32_t all = pli_run_holders(run);
     if (online_of(run)->in_place) return 1;
