@@ -41,9 +41,10 @@ plait_status pli_agreed_slices_must_live(const plait_table *table, const uint8_t
 
 /* --- the values --------------------------------------------------------------------------------------------------- */
 
+/* With a sum that is to be applied. */
 static pli_mirror *in_slices(const plait_job *job, int64_t table) {
     pli_mirror *mirror = pli_table_held(job->table[table]);
-    return mirror != NULL && mirror->keepers != NULL ? mirror : NULL;
+    return mirror != NULL && mirror->keepers != NULL && mirror->first != NULL ? mirror : NULL;
 }
 
 /* If anybody has pushed to it in this clock. */
