@@ -292,7 +292,7 @@ static void begin_clock_end(world *w, int32_t k) {
     me->state = ENDING;
     me->client.leaving = goes(w, k);
     note_kept(w, k);
-    if (pick(w, 4) == 0) send_push(w, k, me->table[0], PLI_PUSH); /* some of it leaves early */
+    if (pick(w, 4) == 0 && w->layout.backup == 0) send_push(w, k, me->table[0], PLI_PUSH); /* some leaves early */
     if (me->state == ENDING) send_push(w, k, NULL, PLI_CLOCK);
 }
 

@@ -50,7 +50,7 @@ static void make_table(world *w, int32_t t) {
     opts.rows = shape == 2 ? 0 : ROWS;
     opts.keyed = shape == 1;
     opts.cols = w->workers;
-    w->stale[t] = !w->bsp || (t == 1 && pick(w, 2) == 0 && !w->elastic);
+    w->stale[t] = !w->bsp || (t == 1 && pick(w, 2) == 0 && !w->elastic && w->layout.backup == 0);
     const bool     bsp = !w->stale[t];
     const char    *consistency = bsp ? "bsp" : stale[pick(w, STALE)];
     const uint64_t rule = bsp ? pick(w, 4) : strcmp(consistency, "async") == 0 ? pick(w, 3) : 0;
@@ -71,7 +71,7 @@ static void make_table(world *w, int32_t t) {
     }
     opts.filter = w->elastic ? NULL : draw_filter(w, rule == 2, !bsp);
     w->rounds[t] = is_lossy(opts.filter);
-    opts.exact = bsp && !w->rounds[t] && pick(w, 2) == 0 && !w->replaces[t];
+    opts.exact = bsp && !w->rounds[t] && w->layout.backup == 0 && pick(w, 2) == 0 && !w->replaces[t];
     w->opaque[t] = rule == 3 || (w->rounds[t] && bsp);
     w->gathers_for[t] = strncmp(consistency, "downpour", 8) == 0 ? 3 : 1;
     SURE(w, pli_spec_make(t, &opts, "ps", consistency, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
@@ -140,7 +140,7 @@ static plait_status twice(void *user, const plait_slice *slices, int32_t n_slice
 /* Not where one leaves early, who would call no more, nor where others come. */
 static uint64_t draw_calls(const world *w) {
     pli_random r = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 11, 0);
-    if (w->elastic || w->leaver >= 0 || pli_random_below(&r, 2) == 0) return 0;
+    if (w->elastic || w->leaver >= 0 || w->layout.backup > 0 || pli_random_below(&r, 2) == 0) return 0;
     return pli_random_below(&r, UINT64_C(1) << CLOCKS) | pli_random_below(&r, UINT64_C(1) << CLOCKS);
 }
 
@@ -191,6 +191,13 @@ static void draw_ranks(world *w, pli_random *random, int32_t replicas, bool elas
     w->ranks = w->workers + *apart_out;
 }
 
+/* A clock may end without some workers. What came too late is dropped, and the audit knows what. */
+static void draw_backup(world *w) {
+    pli_random r = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 13, 0);
+    if (!w->bsp || w->elastic || w->workers - w->layout.spares < 2 || pli_random_below(&r, 4) > 0) return;
+    w->layout.backup = 1 + (int32_t)pli_random_below(&r, (uint64_t)w->workers - 1);
+}
+
 void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic) {
     memset(w, 0, sizeof *w);
     w->elastic = elastic;
@@ -225,6 +232,7 @@ void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elas
                               .n_functions = 1 };
     w->d = direct_new(seed, w->ranks, &net);
     w->bsp = pick(w, 3) > 0 || elastic;
+    draw_backup(w);
     w->leaver = -1;
     for (int i = 0; i < HOT; i++) w->hot[i] = (uint64_t)(i * (ROWS / HOT)) + pick(w, ROWS / HOT);
     SURE(w, witness_open(&w->witness, w->ranks, time_in, w));

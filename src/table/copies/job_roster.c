@@ -10,13 +10,15 @@
 #include "table/table.h"
 
 bool pli_job_may_go(const plait_job *job, plait_error *err) {
-    if (job->parts > 0 || job->agreed != NULL || job->client.n_used == 0) {
+    if (job->parts > 0 || job->agreed != NULL || job->client.n_used == 0 || job->layout.backup > 0) {
         pli_fail(err, PLAIT_EREFUSED,
                  "plait_job_leave with %d replicas is refused %s; nearest is to continue with empty clocks",
                  job->layout.replicas,
                  job->parts > 0        ? "where groups have tables: a group's members are fixed"
                  : job->agreed != NULL ? "under allreduce: its sums go on without the dead alone"
-                                       : "in a job without tables: it has no clocks on servers");
+                 : job->client.n_used == 0
+                     ? "in a job without tables: it has no clocks on servers"
+                     : "with backup workers: who is in changes between two clocks that all end, and some do not");
         return false;
     }
     for (int64_t i = 0; i < job->client.tables; i++) {

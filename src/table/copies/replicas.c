@@ -79,8 +79,15 @@ void pli_replicas_close(pli_server *server) {
 
 /* --- who serves: what is safe ------------------------------------------------------------------------------------- */
 
+/* Is msg the end of a clock that its SUM makes safe, and not the log's entry of it? One that came too late for its SUM
+ * (backup workers) is like any other message. */
+static bool waits_for_sum(const pli_server *server, const pli_msg *msg) {
+    return msg->head.kind == PLI_CLOCK && pli_server_has_clocks(server) &&
+           msg->head.clock >= pli_replicas_prepared(server);
+}
+
 bool pli_replicas_tells(const pli_server *server, const pli_msg *msg) {
-    if (msg->head.kind == PLI_CLOCK) return !pli_server_has_clocks(server); /* else its SUM does */
+    if (msg->head.kind == PLI_CLOCK) return !waits_for_sum(server, msg); /* else its SUM does */
     return msg->head.kind == PLI_SUM_ENTRY || msg->head.kind == PLI_PUSH;
 }
 
@@ -232,7 +239,7 @@ void pli_replicas_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
     if (ages != NULL || !good) pli_replicas_append(server, now_ns, ages, pli_entry_of(-1, 0), out);
     if (!good) return;
     pli_entry *entry = pli_entry_of(msg->head.src, msg->head.seq);
-    if (entry != NULL) entry->waits = msg->head.kind == PLI_CLOCK && pli_server_has_clocks(server);
+    if (entry != NULL) entry->waits = waits_for_sum(server, msg);
     pli_replicas_append(server, now_ns, logged(msg), entry, out);
 }
 

@@ -51,6 +51,13 @@
  *   All this needs heirs that push what the dead one had pushed: servers that have prepared c compare the rows
  *   (replicas_same.c).
  *
+ * bsp with backup workers: a clock is prepared without those that had not ended it. What comes of it later is dropped,
+ * in all replicas alike: so each push, and each end of a clock, is in the log as it comes, and the SUM stands where the
+ * clock was complete. The end of a clock that comes behind its SUM is safe once it is logged. A server that prepares
+ * needs all that live to have stood in, as above; a worker that is late stands in when it has caught up, and pushes all
+ * that has fallen to it from then on. A dead worker stays one of the slowest. What heirs push is not compared, since
+ * the dead one may have been too late for some shards.
+ *
  * A new replica: its log begins with all that the former log would have told but for rows: the tables (CREATE), the
  * SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream is logged. If some tables
  * apply at clocks and some at once, the parts that wait for the clock's end follow. Now it has *begun*: the log goes

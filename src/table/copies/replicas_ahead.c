@@ -113,6 +113,7 @@ static bool has_read(const pli_client *client, int32_t server) {
 }
 
 void pli_client_ask_ahead(pli_client *client) {
+    if (client->layout.backup > 0) return; /* a pull tells how far the others are (plait_job_is_late) */
     for (int64_t i = 0; i < client->n_used; i++) {
         pli_msg *msg = client->link[client->used[i]].push;
         if (msg != NULL && has_read(client, client->used[i])) msg->head.flags |= PLI_FLAG_AHEAD;

@@ -44,13 +44,23 @@ static uint64_t state_of(const pli_replicas *c, size_t worker) {
     return c->logged[worker] == PLI_LOG_AWAY && c->roster.parked[worker] ? PLI_LOG_PARKED : c->logged[worker];
 }
 
+/* Which clock the worker is in, before the SUM that follows and what else follows of the clock that is under way. With
+ * backup workers one may have ended the clock of that SUM too late for it. */
+static int64_t ended_before(const pli_server *server, int32_t w) {
+    const int64_t ended = server->peer[w].ended, prepared = pli_replicas_prepared(server);
+    const pli_msg *sum = server->replicas->sum;
+    if (!pli_server_has_clocks(server) || ended <= server->applied) return ended;
+    if (sum == NULL || pli_replicas_summed(server, sum).ended[w] > 0 || server->layout.backup == 0)
+        return server->applied;
+    return ended < prepared ? ended : prepared;
+}
+
 /* The streams and clocks of all workers, as far as they are logged. */
 static pli_msg *whole_of(const pli_server *server) {
     const pli_replicas    *c = server->replicas;
     const size_t         workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
     const uint64_t       gathered = c->gathered == NULL ? 0 : c->gathered->head.body_bytes;
     const uint64_t       answered = c->answered == NULL ? 0 : c->answered->head.body_bytes;
-    const bool           at_clock = pli_server_has_clocks(server);
     const pli_wire_whole whole = { .first_clock = server->first_clock,
                                    .applied = server->applied,
                                    .log = c->log,
@@ -69,9 +79,8 @@ static pli_msg *whole_of(const pli_server *server) {
     pli_wire_logged *logged = pli_at(pli_msg_body(msg), sizeof whole);
     uint64_t        *version = (uint64_t *)(logged + workers);
     for (size_t w = 0; w < workers; w++) {
-        const int64_t ended = server->peer[w].ended;
         logged[w] = (pli_wire_logged){ .seq = pli_replicas_logged(server, (int32_t)w),
-                                       .ended = at_clock && ended > server->applied ? server->applied : ended,
+                                       .ended = ended_before(server, (int32_t)w),
                                        .state = state_of(c, w) };
     }
     for (size_t t = 0; t < tables; t++) version[t] = server->table[t] == NULL ? 0 : server->table[t]->state;

@@ -123,6 +123,7 @@ static void compare(const pli_server *server, const pli_server_table *table, int
     pli_extent      dead = { 0 };
     int32_t         who = -1;
     if (!spec->keyed || !pushes_same_rows(table)) return;
+    if (server->layout.backup > 0) return; /* the dead one may have been too late for this shard alone */
     for (int32_t w = 0; w < server->layout.workers; w++) {
         if (!server->replicas->dead[w]) continue;
         add(&same->pushed[i * server->layout.workers + w], &dead);

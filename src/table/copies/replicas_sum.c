@@ -215,6 +215,7 @@ static void follow_roster(pli_server *server, const pli_msg *sum) {
         if (state == PLI_LOG_DEAD && away) pli_roster_was_in(server, w);
         if (state == PLI_LOG_AWAY && (!away || b.ended[w] > 0)) pli_roster_retire(server, w);
         if (state != PLI_LOG_HERE || (!away && b.ended[w] > 0)) continue;
+        if (server->layout.backup > 0) continue; /* it is late; nobody comes or goes */
         pli_roster_admit(server, w, sum->head.clock + (b.ended[w] == 0)); /* else it has been in this clock */
     }
 }

@@ -26,6 +26,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     int32_t           worker = msg->head.src;
     pli_peer         *peer = &server->peer[worker];
     pli_waiting_push *waits = NULL;
+    const bool        by_sum = server->replicas != NULL && pli_server_has_clocks(server);
     pli_roster_begin_at(server, msg->head.clock);
     if (msg->head.clock != peer->ended || server->clocks[worker] == PLAIT_LEFT) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d ended clock %lld, clock %lld was due", worker,
@@ -36,7 +37,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     if (pli_server_logs_all(server)) pli_replicas_log(server, now_ns, msg, out);
     if (waits != NULL) pli_server_enqueue(peer, waits);
     pli_server_move_clock(server, worker, ++peer->ended);
-    if (server->replicas == NULL || !pli_server_has_clocks(server)) pli_raise_tick(server, msg); /* else with its SUM */
+    if (!by_sum || msg->head.clock < pli_replicas_prepared(server)) pli_raise_tick(server, msg); /* else with its SUM */
     pli_replicas_ended(server, msg);
     if (!pli_server_apply_complete(server, now_ns, out)) return waits != NULL;
     pli_server_tell_clock(server, now_ns, worker, out);

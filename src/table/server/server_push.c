@@ -106,7 +106,8 @@ static bool is_dropped(const pli_server *server, uint64_t now_ns, const pli_serv
                        const pli_push_part *part) {
     const plait_consistency *policy = table->policy.ops;
     const pli_spec          *spec = &table->shard.spec;
-    if (table->at_clock && msg->head.clock < server->applied) return true;
+    const int64_t complete = server->replicas != NULL ? pli_replicas_prepared(server) : server->applied;
+    if (table->at_clock && msg->head.clock < complete) return true;
     if (policy->server.on_push == NULL) return false;
     plait_view view = pli_server_view(server, now_ns, msg->head.src, msg->head.clock);
     if (policy->reads_norms)

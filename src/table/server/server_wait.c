@@ -83,6 +83,7 @@ bool pli_server_has_clocks(const pli_server *server) {
 }
 
 bool pli_server_logs_all(const pli_server *server) {
+    if (server->layout.backup > 0) return true; /* what came too late depends on the order in which it came */
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && !server->table[i]->at_clock) return true;
     return !pli_server_has_clocks(server);

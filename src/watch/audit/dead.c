@@ -120,6 +120,31 @@ static bool is_over(const pli_audit *audit, const audit_server *server, int32_t 
     return false;
 }
 
+static bool has_said_so(const audit_worker *w, int32_t server, int32_t whom, uint64_t by) {
+    for (int64_t i = 0; i < w->views; i++)
+        if (w->view[i].server == server && w->view[i].whom == whom && w->view[i].seq <= by) return true;
+    return w->cut && w->dead; /* perhaps in what its log lacks */
+}
+
+/* Has everybody who counts in the clock said that it stands in for a worker that does not? */
+static bool all_stood_in(const pli_audit *audit, const audit_server *server, int64_t clock, int32_t whom) {
+    for (int32_t w = 0; w < audit->job.workers; w++) {
+        const uint64_t by = audit_tick(server, w, clock);
+        if (by > 0 && !has_said_so(&audit->worker[w], server->home, whom, by)) return false;
+    }
+    return true;
+}
+
+/* With backup workers a clock does without the slowest, of which no more than so many may have died since. (Others that
+ * came too late are told of when they came.) */
+static bool may_do_without(const pli_audit *audit, const audit_server *server, int64_t clock) {
+    int32_t without = 0;
+    if (audit->job.backup == 0) return false;
+    for (int32_t w = 0; w < audit->job.workers; w++)
+        without += audit->worker[w].dead && server->ticks[w].n <= clock && !all_stood_in(audit, server, clock, w);
+    return without <= audit->job.backup;
+}
+
 /* A clock's updates are applied together, when a message of a later clock comes. So the last clock of a run that broke
  * off may be acknowledged and not yet applied. */
 static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
@@ -129,7 +154,7 @@ static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, 
     const int           counted = push->stands ? count_themselves(audit, shard, worker, push->clock, part->seq) : 0;
     if (tick > 0 && part->seq <= tick) {
         unapplied(audit, table, shard, worker, part, "though it counts in its clock");
-    } else if (tick > 0 && push->stands && counted > 0) {
+    } else if (tick > 0 && push->stands && (counted > 0 || may_do_without(audit, shard->of, push->clock))) {
         part->at = PART_DROPPED;
         table->figures.needless += shard->counts;
     } else if (tick == 0 && push->clock < w->clocks) {
@@ -149,7 +174,9 @@ static void unapplied_before(const pli_audit *audit, audit_table *table, audit_h
     const audit_push *push = &table->pusher[worker].push[part->push];
     const bool        over =
         table->sums ? is_over(audit, shard->of, -1, push->clock) : audit->worker[worker].dead;
-    if (over && (push->stands || push->clock >= audit->worker[worker].clocks)) no_more(table, shard, part);
+    /* with backup workers its clock was complete without it, and it had not come yet when the replica died */
+    const bool late = audit->job.backup > 0 && table->sums && audit_tick(shard->of, worker, push->clock) < part->seq;
+    if (over && (push->stands || late || push->clock >= audit->worker[worker].clocks)) no_more(table, shard, part);
 }
 
 bool audit_unapplied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
@@ -189,17 +216,12 @@ void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holde
 
 /* --- who stands in ------------------------------------------------------------------------------------------------ */
 
-static bool has_said_so(const audit_worker *w, int32_t server, int32_t whom, uint64_t by) {
-    for (int64_t i = 0; i < w->views; i++)
-        if (w->view[i].server == server && w->view[i].whom == whom && w->view[i].seq <= by) return true;
-    return w->cut && w->dead; /* perhaps in what its log lacks */
-}
-
 /* In the first clock in which `whom` does not count, each worker that counts must have said that it stands in for
  * it. */
 static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t whom) {
     const int64_t clock = server->ticks[whom].n;
     char          replica[48];
+    if (may_do_without(audit, server, clock)) return;
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const uint64_t by = audit_tick(server, w, clock);
         if (by == 0 || has_said_so(&audit->worker[w], server->home, whom, by)) continue;
