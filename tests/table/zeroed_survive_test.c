@@ -34,6 +34,7 @@ enum { WORKERS_MAX = 6, ITEMS = 3, CLOCKS = 12, VALUES = ITEMS * WORKERS_MAX, RU
     int         served;  /* of hybrid: a bit for each table that lies on servers */                                   \
     int         shape;   /* 0 dense, 1 keyed, 2 sparse */                                                             \
     bool        mirrors; /* each worker reads its own, and all the same behind barriers alone */                      \
+    int32_t     replicas;                                                                                             \
     char        dir[40];
 #define SHOWN_MORE int64_t saved; /* the clock of the newest checkpoint; 0: none */
 #include "drawn_deaths.h"
@@ -154,7 +155,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     plait_job_opts_init(&o);
     o.topology = p.topology;
     o.consistency = p.consistency;
-    o.replicas = 2;
+    o.replicas = p.replicas;
     o.spares = p.spares;
     PLI_TRY(plait_job_create(comm, &o, &job));
     is_there(comm);
@@ -165,13 +166,15 @@ static plait_status body(plait_comm *comm, void *unused) {
 }
 
 static void tell(const char *text) {
-    print_message("PLAIT_SEED=%llu on %s: %s x %s, served %x, shape %d, %d workers (%d spares), rank %d dies at "
-                  "%lld.%d of rank %d, then %d, %d later: %s\n%s",
-                  (unsigned long long)p.seed, p.transport, p.topology, p.consistency, p.served, p.shape, p.workers,
+    print_message("PLAIT_SEED=%llu on %s: %s x %s, served %x, shape %d, %d replicas, %d workers (%d spares), rank %d dies "
+                  "at %lld.%d of rank %d, then %d, %d later: %s\n%s",
+                  (unsigned long long)p.seed, p.transport, p.topology, p.consistency, p.served, p.shape, p.replicas, p.workers,
                   p.spares, p.victim, (long long)p.at, p.where, p.killer, p.second, (int)p.gap, text, p.cluster);
 }
 
 /* --- the draw ----------------------------------------------------------------------------------------------------- */
+
+static bool has_servers(void) { return strcmp(p.topology, "hybrid") == 0 || strcmp(p.topology, "ps") == 0; }
 
 static void draw(pli_random *r) {
     static const struct {
@@ -187,13 +190,14 @@ static void draw(pli_random *r) {
     p.served = 1 + (int)pli_random_below(r, 2);
     p.workers = 3 + (int32_t)pli_random_below(r, WORKERS_MAX - 2);
     p.spares = pli_random_below(r, 4) == 0 ? 1 : 0;
+    p.replicas = p.workers > 3 && has_servers() ? 2 + (int32_t)pli_random_below(r, 2) : 2;
     p.shape = (int)pli_random_below(r, strncmp(p.topology, "gossip", 6) == 0 ? 2 : 3);
     if (strcmp(p.transport, "threads") != 0 || strncmp(p.topology, "gossip", 6) == 0) return;
     snprintf(p.dir, sizeof p.dir, "zeroed_survive.%lld.%llu", (long long)getpid(), (unsigned long long)p.seed);
 }
 
-/* Where some tables lie on servers, two ranks may have both replicas of a shard. */
-static bool may_lose_two(void) { return strcmp(p.topology, "hybrid") != 0 && strcmp(p.topology, "ps") != 0; }
+/* Two ranks may have both replicas of a shard. */
+static bool may_lose_two(void) { return !has_servers() || p.replicas == 3; }
 static int  places(void) { return PLACES; }
 static int  cores(void) { return 1; }
 static void prepare(plait_comm_opts *opts) {
