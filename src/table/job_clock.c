@@ -150,16 +150,19 @@ static bool has_ended(const plait_job *job, const plait_job *part) {
 /* Parts come first, by the numbers of their groups: in one order on all ranks, so that collectives never cross. */
 static plait_status begin_clock(plait_job *job, bool at_once) {
     plait_error *err = pli_job_error(job);
+    plait_status status;
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
     PLI_TRY(pli_job_finish_clock(job, err));
     if (!plait_job_is_late(job)) pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1); /* else it has computed nothing */
     pli_comm_computed(job->comm);
     for (int64_t i = 0; i < job->parts; i++) {
         if (has_ended(job, job->part[i])) continue;
-        const plait_status status = begin_own_clock(job->part[i], at_once);
+        status = begin_own_clock(job->part[i], at_once);
         if (status < 0 || status == PLAIT_STAND_IN) return status;
     }
-    return begin_own_clock(job, at_once);
+    PLI_TRY(status = begin_own_clock(job, at_once));
+    const bool tells = status == PLAIT_OK && job->client.joined && !job->client.left;
+    return tells ? pli_job_tell_zeros(job, false, err) : status;
 }
 
 bool pli_job_overlaps(const plait_job *job) {

@@ -202,9 +202,10 @@ struct plait_table {
     pli_sheet_row          *shown;   /* what others see of it (shown.h); NULL: nothing */
 };
 
-/** The worker that has just come hears how many times the table was zeroed, and in which clocks [n]. Errors: EFORMAT
- *  fewer than it knows of; ENOMEM. */
-plait_status pli_table_take_zeros(plait_table *table, int64_t n, const int64_t *clocks);
+/** Behind a clock with which workers have come: those hear how many times each table was zeroed, and in which clocks.
+ *  came: this is one of them. (If all who were in have died since, nobody can tell.) Collective over those who are in.
+ *  Errors: EFORMAT; ENOMEM; those of a wait. */
+plait_status pli_job_tell_zeros(plait_job *job, bool came, plait_error *err);
 
 /** Does a clock need a part of every worker? Then none may leave or stop by itself. */
 static inline bool pli_table_needs_all(const plait_table *table) {

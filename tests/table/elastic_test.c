@@ -71,8 +71,34 @@ static void kill_rank(int32_t rank) {
     if (victim != NULL) pli_comm_kill(victim, &why);
 }
 
+/* The table of the model; and one to whose only value each item adds 1, which is zeroed from time to time. */
+typedef struct pair {
+    plait_table *model, *count;
+} pair;
+
+enum { ZEROS = 7 };
+
+/* Whoever is in zeroes, and who has come since the last time knows of that one. */
+static plait_status zero_count(plait_job *job, const pair *of) {
+    return plait_job_clock_now(job) % ZEROS == 3 ? plait_table_zero(of->count) : PLAIT_OK;
+}
+
+/* What all items have added since. */
+static plait_status check_count(plait_job *job, const pair *of) {
+    const int64_t  clock = plait_job_clock_now(job), since = clock < 3 ? clock : (clock - 3) % ZEROS;
+    const uint64_t key = 0;
+    float          value;
+    PLI_TRY(plait_table_get(of->count, 1, &key, &value));
+    if (value == (float)(since * ITEMS)) return PLAIT_OK;
+    return pli_fail(pli_comm_error(plait_job_comm(job)), PLAIT_EDIVERGED, "in clock %lld items have added %g in %lld clocks",
+                    (long long)clock, (double)value, (long long)since);
+}
+
 /* An item adds to three values, of its own bits and of what is there. */
-static plait_status add_items(plait_job *job, plait_table *table, bool inherited) {
+static plait_status add_items(plait_job *job, const pair *of, bool inherited) {
+    plait_table *const table = of->model;
+    const uint64_t     key = 0;
+    const float        one = 1;
     const int32_t              me = plait_comm_rank(plait_job_comm(job));
     const int64_t              clock = plait_job_clock_now(job);
     static _Thread_local float values[VALUES], delta[VALUES];
@@ -88,6 +114,7 @@ static plait_status add_items(plait_job *job, plait_table *table, bool inherited
             delta[at] += (float)(pli_random_f64(&r) - 0.5) + 0.37f * values[(at * 7 + 1) % VALUES];
         }
         PLI_TRY(plait_table_inc_range(table, 0, VALUES, delta, 1)); /* each by itself: sums of them are exact */
+        PLI_TRY(plait_table_inc(of->count, 1, &key, &one, 0));
     }
     return PLAIT_OK;
 }
@@ -117,7 +144,7 @@ static void wait_for_visitor(int32_t worker) {
     }
 }
 
-static plait_status one_clock(plait_job *job, plait_table *table, bool leaves) {
+static plait_status one_clock(plait_job *job, const pair *of, bool leaves) {
     const int32_t me = plait_comm_rank(plait_job_comm(job));
     const int64_t clock = plait_job_clock_now(job);
     plait_status  status;
@@ -128,9 +155,10 @@ static plait_status one_clock(plait_job *job, plait_table *table, bool leaves) {
         continue; /* it computes */
     for (int32_t w = 1; me == 0 && clock + 1 == p.meets && w < p.workers; w++)
         if (p.of[w].from == p.meets) wait_for_visitor(w);
-    PLI_TRY(add_items(job, table, false));
+    PLI_TRY(check_count(job, of));
+    PLI_TRY(add_items(job, of, false));
     while ((status = leaves ? plait_job_leave(job) : plait_job_clock(job)) == PLAIT_STAND_IN)
-        PLI_TRY(add_items(job, table, true));
+        PLI_TRY(add_items(job, of, true));
     if (status < 0) return status;
     atomic_fetch_add(&run->in[clock], 1);
     if (me == 0) run->ends[clock] = pli_comm_now(plait_job_comm(job));
@@ -142,16 +170,19 @@ static plait_status work(void *user, plait_job *job) {
     const int32_t    me = plait_comm_rank(plait_job_comm(job));
     visit            v = p.of[me];
     bool             in = me < p.workers - p.slots;
-    plait_table     *table;
+    pair             of;
     plait_table_opts opts;
     (void)user;
     plait_table_opts_init(&opts);
+    opts.name = "count";
+    opts.rows = opts.cols = 1;
+    PLI_TRY(plait_table_create(job, &opts, &of.count));
     opts.name = "w";
     opts.rows = VALUES;
     opts.cols = 1;
     opts.rule.name = "adam";
     opts.rule.learning_rate = 0.01;
-    PLI_TRY(plait_table_create(job, &opts, &table));
+    PLI_TRY(plait_table_create(job, &opts, &of.model));
     PLI_TRY(plait_comm_barrier(plait_job_comm(job)));
     while (in ? plait_job_clock_now(job) < p.clocks : v.from >= 0) {
         if (!in) {
@@ -162,15 +193,16 @@ static plait_status work(void *user, plait_job *job) {
             in = true;
         } else {
             const bool leaves = v.until >= 0 && plait_job_clock_now(job) >= v.until;
-            PLI_TRY(one_clock(job, table, leaves));
+            PLI_TRY(one_clock(job, &of, leaves));
             if (leaves) v = (visit){ .from = v.again, .until = -1, .again = -1 };
             in = !leaves;
         }
         if (in && plait_job_clock_now(job) % 5 == 0) PLI_TRY(count_all(job)); /* with who has come at this end */
+        if (in) PLI_TRY(zero_count(job, &of));
     }
     if (!in) return PLAIT_OK;
     PLI_TRY(plait_job_barrier(job));
-    if (me == 0) PLI_TRY(plait_table_get_range(table, 0, VALUES, run->model));
+    if (me == 0) PLI_TRY(plait_table_get_range(of.model, 0, VALUES, run->model));
     return PLAIT_OK;
 }
 

@@ -160,14 +160,6 @@ static bool fits(const pli_kept *kept, uint64_t bytes) {
            !__builtin_mul_overflow(values, width_of(kept), &all) && (uint64_t)all == bytes;
 }
 
-/* When each of the run's tables was zeroed: how often, and these clocks. */
-static void lay_out_zeros(const pli_run *run, pli_text *out) {
-    for (int32_t i = 0; i < run->n_made; i++) {
-        pli_text_add_bytes(out, &run->made[i]->zeros, sizeof run->made[i]->zeros);
-        pli_text_add_bytes(out, run->made[i]->zeroed, (size_t)run->made[i]->zeros * sizeof *run->made[i]->zeroed);
-    }
-}
-
 /* What the solver keeps beside its tables, or else the learner. Returns how many arrays. */
 static int64_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
     const pli_learner_more *more = run->learner->more;
@@ -176,12 +168,11 @@ static int64_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
     return more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
 }
 
-/* Lays out what a newcomer needs: the tables' zeroings, how many arrays, and these. */
+/* Lays out what a newcomer needs: how many arrays, and these. */
 static plait_status lay_out(const pli_run *run, pli_text *out) {
     const char    zeros[8] = { 0 };
     pli_kept      kept[PLI_KEPT];
     const int64_t n = kept_of(run, kept);
-    lay_out_zeros(run, out);
     pli_text_add_bytes(out, &n, sizeof n);
     for (int64_t i = 0; i < n; i++) {
         array head = { .rows = kept[i].rows, .cols = kept[i].cols, .bytes = bytes_of(&kept[i]) };
@@ -224,18 +215,6 @@ static plait_status malformed(const pli_run *run) {
     return pli_fail(run->err, PLAIT_EFORMAT, "what a worker that joins is told is malformed");
 }
 
-/* Every table counts the zeroings that this worker has missed. */
-static plait_status take_zeros(pli_run *run, const unsigned char **from, size_t *left) {
-    for (int32_t i = 0; i < run->n_made; i++) {
-        int64_t n = -1;
-        if (!read_number(from, left, &n) || n < 0 || (uint64_t)n > *left / sizeof n) return malformed(run);
-        PLI_TRY(pli_table_take_zeros(run->made[i], n, (const int64_t *)(const void *)*from));
-        *from += (size_t)n * sizeof n;
-        *left -= (size_t)n * sizeof n;
-    }
-    return PLAIT_OK;
-}
-
 /* Puts the arrays back as if they came from a checkpoint. */
 static plait_status restore(pli_run *run) {
     const pli_learner_more *more = run->learner->more;
@@ -248,7 +227,6 @@ static plait_status put_back(pli_run *run, const unsigned char *from, size_t lef
     array    head[PLI_KEPT];
     pli_kept kept[PLI_KEPT];
     int64_t  n = -1;
-    PLI_TRY(take_zeros(run, &from, &left));
     bool sound = read_number(&from, &left, &n) && n >= 0 && n <= PLI_KEPT;
     for (int64_t i = 0; sound && i < n; i++) sound = read_array(&from, &left, &head[i], &kept[i]);
     if (!sound) return malformed(run);

@@ -87,6 +87,7 @@ typedef struct pli_client {
     uint32_t   joining;  /* the ticket of the last JOIN; 0: none */
     uint64_t   soon_ns;  /* when it is sent once more; PLI_NEVER: it is not */
     bool       changed;  /* at the end of its last clock somebody came, or left */
+    bool       joined;   /* ... came */
     _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */
     int32_t    views;       /* how many deaths the servers were told of        */
     int64_t    complete; /* the highest version heard of a table whose updates are applied at clocks */

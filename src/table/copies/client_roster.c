@@ -69,6 +69,7 @@ plait_status pli_client_follow_roster(pli_client *client, uint64_t now_ns, pli_o
         client->away[w] = client->replaced[w] = client->next[w] = away;
     }
     client->changed = changed;
+    client->joined = come;
     if (!changed) return PLAIT_OK;
     recount(client);
     client->left = client->away[client->rank] != 0;

@@ -145,7 +145,8 @@ static plait_status join(plait_job *job, int64_t from) {
                                              "clock's end who is in; nearest is plait_job_opts.slots");
     if (!job->left) return pli_fail(err, PLAIT_EINVAL, "plait_job_join by a worker that is in");
     if (from < 0) return pli_fail(err, PLAIT_EINVAL, "plait_job_join from clock %lld on", (long long)from);
-    return pli_job_join(job, from, err);
+    const plait_status status = pli_job_join(job, from, err);
+    return status == PLAIT_OK ? pli_job_tell_zeros(job, true, err) : status;
 }
 
 plait_status plait_job_join(plait_job *job, int64_t from) {

@@ -41,7 +41,8 @@
  *
  * The event log shows a worker that is away as one whose clocks are empty: servers count its clocks with each SUM, and
  * the worker notes the barriers and clocks that it has missed when it joins, or hears of the end. Zeroings of tables
- * (plait_table_zero) it notes when a worker that was in tells it of them (pli_table_take_zeros).
+ * (plait_table_zero) it notes when it comes: behind a clock with which workers have come there is a collective of all
+ * who are in, by which those hear of them (zero.c).
  *
  * Papers: Birman, Joseph, "Exploiting virtual synchrony in distributed systems", SOSP 1987 (who is in changes between
  * two messages that all take in one order); Harlap et al., "Proteus: agile ML elasticity through tiered reliability in
