@@ -90,8 +90,9 @@ static plait_status check_count(plait_job *job, const pair *of) {
     float          value;
     PLI_TRY(plait_table_get(of->count, 1, &key, &value));
     if (value == (float)(since * ITEMS)) return PLAIT_OK;
-    return pli_fail(pli_comm_error(plait_job_comm(job)), PLAIT_EDIVERGED, "in clock %lld items have added %g in %lld clocks",
-                    (long long)clock, (double)value, (long long)since);
+    return pli_fail(pli_comm_error(plait_job_comm(job)), PLAIT_EDIVERGED,
+                    "in clock %lld items have added %g in %lld clocks", (long long)clock, (double)value,
+                    (long long)since);
 }
 
 /* An item adds to three values, of its own bits and of what is there. */

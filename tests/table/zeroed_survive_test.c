@@ -166,10 +166,11 @@ static plait_status body(plait_comm *comm, void *unused) {
 }
 
 static void tell(const char *text) {
-    print_message("PLAIT_SEED=%llu on %s: %s x %s, served %x, shape %d, %d replicas, %d workers (%d spares), rank %d dies "
-                  "at %lld.%d of rank %d, then %d, %d later: %s\n%s",
-                  (unsigned long long)p.seed, p.transport, p.topology, p.consistency, p.served, p.shape, p.replicas, p.workers,
-                  p.spares, p.victim, (long long)p.at, p.where, p.killer, p.second, (int)p.gap, text, p.cluster);
+    print_message("PLAIT_SEED=%llu on %s: %s x %s, served %x, shape %d, %d replicas, %d workers (%d spares), rank %d "
+                  "dies at %lld.%d of rank %d, then %d, %d later: %s\n%s",
+                  (unsigned long long)p.seed, p.transport, p.topology, p.consistency, p.served, p.shape, p.replicas,
+                  p.workers, p.spares, p.victim, (long long)p.at, p.where, p.killer, p.second, (int)p.gap, text,
+                  p.cluster);
 }
 
 /* --- the draw ----------------------------------------------------------------------------------------------------- */
