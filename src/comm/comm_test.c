@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "check.h"
+#include "comm/shared.h"
 #include "comm/world.h"
 
 /* A body runs on a thread of its own, from which cmocka's asserts may not jump: it returns an error, whose text has
@@ -624,6 +625,35 @@ static void test_shared_memory_is_one_for_all(void **state) {
     run_ok(4, 0, NULL, use_shared, NULL);
 }
 
+struct left {
+    atomic_int ended, released, early; /* early: how many ranks had ended when it was released */
+};
+
+static void release_left(void *state) {
+    struct left *left = state;
+    atomic_store(&left->early, atomic_load(&left->ended));
+    atomic_fetch_add(&left->released, 1);
+}
+
+/* Rank 0 ends at once; the others have seen that before they look at what it has left. */
+static plait_status leave_behind(plait_comm *comm, void *user) {
+    struct left *left = user;
+    if (plait_comm_rank(comm) == 0) CHECK(pli_comm_leave_behind(comm, left, release_left));
+    CHECK(pli_comm_shared(comm, "other", 64) != NULL); /* found by its name beside what has none */
+    while (plait_comm_rank(comm) > 0 && atomic_load(&left->ended) < plait_comm_rank(comm)) sched_yield();
+    CHECK(atomic_load(&left->released) == 0);
+    atomic_fetch_add(&left->ended, 1);
+    return PLAIT_OK;
+}
+
+static void test_what_a_rank_leaves_behind_outlives_all(void **state) {
+    struct left left = { 0 };
+    (void)state;
+    run_ok(3, 0, NULL, leave_behind, &left);
+    assert_int_equal(atomic_load(&left.released), 1);
+    assert_int_equal(atomic_load(&left.early), 3);
+}
+
 static void test_a_run_survives_every_failed_allocation(void **state) {
     (void)state;
     for (int form = 0; form < 2; form++) {
@@ -843,6 +873,7 @@ int main(void) {
         cmocka_unit_test(test_a_long_wait_has_no_deadline),
         cmocka_unit_test(test_waits_are_told_from_another_thread),
         cmocka_unit_test(test_shared_memory_is_one_for_all),
+        cmocka_unit_test(test_what_a_rank_leaves_behind_outlives_all),
         cmocka_unit_test(test_a_run_survives_every_failed_allocation),
         cmocka_unit_test(test_machines_run_in_place_and_lose_nothing),
         cmocka_unit_test(test_no_message_is_lost_however_threads_cross),

@@ -1,6 +1,7 @@
-/* Memory that all ranks of a process share, found by name. */
+/* Memory that all ranks of a process share, found by name; and what a rank leaves to the others. */
 #include <string.h>
 
+#include "comm/shared.h"
 #include "comm/world.h"
 
 struct pli_shared {
@@ -9,10 +10,12 @@ struct pli_shared {
     void              *memory;
     size_t             bytes;
     int32_t            refs;
+    void             (*release)(void *memory); /* NULL: pli_free */
 };
 
 static void free_one(struct pli_shared *shared) {
-    pli_free(shared->memory);
+    if (shared->release != NULL) shared->release(shared->memory);
+    else pli_free(shared->memory);
     pli_free(shared->name);
     pli_free(shared);
 }
@@ -36,7 +39,7 @@ void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes) {
     if (!pli_comm_shares_process(comm)) return NULL;
     pthread_mutex_lock(&world->lock);
     struct pli_shared *shared = world->shared;
-    while (shared != NULL && strcmp(shared->name, name) != 0) shared = shared->next;
+    while (shared != NULL && (shared->name == NULL || strcmp(shared->name, name) != 0)) shared = shared->next;
     if (shared == NULL && (shared = make(name, bytes)) != NULL) {
         shared->next = world->shared;
         world->shared = shared;
@@ -61,6 +64,19 @@ void pli_comm_shared_release(plait_comm *comm, void *memory) {
         break;
     }
     pthread_mutex_unlock(&world->lock);
+}
+
+bool pli_comm_leave_behind(plait_comm *comm, void *state, void (*release)(void *state)) {
+    pli_world         *world = comm->world;
+    struct pli_shared *shared = pli_calloc(1, sizeof *shared);
+    if (shared == NULL) return false;
+    shared->memory = state;
+    shared->release = release;
+    pthread_mutex_lock(&world->lock);
+    shared->next = world->shared;
+    world->shared = shared;
+    pthread_mutex_unlock(&world->lock);
+    return true;
 }
 
 void pli_shared_free_all(pli_world *world) {

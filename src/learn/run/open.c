@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/shared.h"
 #include "learn/run/run.h"
 #include "learn/solve/solver.h"
 
@@ -57,8 +58,13 @@ void pli_run_awaits(pli_run *run, const plait_data_opts *files) {
     pli_comm_awaits(run->comm, pipe != NULL ? &run->awaits : NULL);
 }
 
+static void release_data(void *state) {
+    pli_dataset *data = state;
+    pli_dataset_destroy(&data);
+}
+
 /* The leading worker of a process opens first; the others then open theirs beside its data set. Nobody goes on before
- * all have done so. */
+ * all have done so. If a rank has failed, the leading one may end while others open theirs: its own stays for them. */
 static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed, bool dealt,
                                   pli_dataset **data_out) {
     plait_status (*open)(const plait_data_opts *, const pli_schema *, int32_t, int32_t, pli_dataset **, plait_error *) =
@@ -74,10 +80,12 @@ static plait_status open_together(pli_run *run, const plait_data_opts *files, co
         if (apart || status < 0) return status;
         first = *data_out;
     }
-    PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm)));
-    if (!pli_comm_leads(run->comm))
+    const bool lends = first != NULL;
+    status = plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm));
+    if (status == PLAIT_OK && !lends)
         status = pli_dataset_open_beside(first, files, fixed, worker, workers, data_out, run->err);
     if (status == PLAIT_OK) status = plait_comm_barrier(run->comm);
+    if (status < 0 && lends && pli_comm_leave_behind(run->comm, *data_out, release_data)) *data_out = NULL;
     return status;
 }
 
