@@ -42,8 +42,9 @@ run cut audit cut.events
 [ $code -eq 1 ] && grep -q 'is cut' cut.out || fail "a cut log: exit $code, $(cat cut.out)"
 : >empty.events
 exits 1 'empty' empty audit empty.events
-{ head -c 8 ps-bsp.events; printf '\013'; tail -c +10 ps-bsp.events; } >newer.events
-exits 1 'of version 11; this plait reads versions 5 to 10' newer audit newer.events
+version=$(od -An -tu1 -j8 -N1 ps-bsp.events | tr -d ' ')
+{ head -c 8 ps-bsp.events; printf "\\$(printf %03o $((version + 1)))"; tail -c +10 ps-bsp.events; } >newer.events
+exits 1 "of version $((version + 1)); this plait reads versions 5 to $version" newer audit newer.events
 exits 1 'is no event log' foreign audit part
 exits 2 'no event log' nothing audit
 exits 2 'consistency' unknown audit --as bps ps-bsp.events
