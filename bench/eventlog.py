@@ -8,8 +8,8 @@ import struct
  VIEW, SERVE, HAND, COPY, ZERO, TURN) = range(1, 25)
 
 BEGIN, CALL = 31, 32
-VERSIONS = 5, 6, 7, 8, 9, 10, 11  # 6: groups; 7: turns of schedules; 8: a step's variables; 9: locks, fellows; 10: where runs
-# go on; 11: calls of server functions
+VERSIONS = 5, 6, 7, 8, 9, 10, 11, 12  # 6: groups; 7: turns of schedules; 8: a step's variables; 9: locks, fellows; 10: where runs
+# go on; 11: calls of server functions; 12: shards that move
 
 
 class Cursor:

@@ -61,7 +61,14 @@ typedef struct plait_job_opts {
                                           closed after the run. NULL: none                                 */
     int32_t               slots;       /* with replicas 2 under bsp: the last `slots` workers have no shards, and are
                                           away at first: they make the tables like all others, and may join
-                                          (plait_job_join). 0 <= slots < workers; not with spares             */
+                                          (plait_job_join). 0 <= slots < workers; not with spares. Unless ranks only
+                                          serve, shards then move: who joins gets a share, who leaves hands its own
+                                          over (docs/elastic.md)                                           */
+    int32_t               logical_servers; /* with slots: a table has so many shards for each worker, which move one by
+                                          one, as long as each has 4 KiB. 0 (default): shards for the first ranks, and
+                                          for those who join if each then has 64 KiB                        */
+    uint64_t              move_rate;   /* with slots: so many bytes of rows a second leave a rank at most because shards
+                                          move; 0 (default): no bound. A rank's death is made good without one       */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -150,7 +157,7 @@ PLAIT_API plait_status plait_job_barrier(plait_job *job);
  *  items (plait_job_holder), so nothing is lost and nothing done twice. The worker's rank keeps its shards until
  *  plait_job_destroy; until then no barrier or collective is allowed, which go without it. EREFUSED but for tables
  *  of bsp on servers, without filters or groups.
- *  opts.slots: the worker may join again. */
+ *  opts.slots: its shards move to the others, and it may join again. */
 PLAIT_API plait_status plait_job_leave(plait_job *job);
 
 /** With opts.slots: a worker that is away (one of the last `slots`, or one that has left) takes part from clock `from`
@@ -165,6 +172,10 @@ PLAIT_API plait_status plait_job_join(plait_job *job, int64_t from);
 /** Should this worker be in? 0: the file of a simulated cluster (docs/simulation.md, `join` and `leave`) has it away by
  *  now: it then ends its clock by plait_job_leave, and calls plait_job_join. 1 in all other cases. */
 PLAIT_API int plait_job_wanted(const plait_job *job);
+
+/** How often a shard has moved from the caller's rank to another; how many bytes of rows it sent to new replicas. */
+PLAIT_API int64_t plait_job_moved(const plait_job *job);
+PLAIT_API int64_t plait_job_moved_bytes(const plait_job *job);
 
 /** How many workers are in, and live, as far as the caller's clocks have shown. */
 PLAIT_API int32_t plait_job_present(const plait_job *job);

@@ -121,8 +121,7 @@ typedef struct plait_train_opts {
     const char            *validation;    /* a file, or a fraction "0.1" split off by seed; NULL: none       */
     const char            *topology, *consistency; /* NULL: the job's defaults                              */
     const char            *aggregate;     /* "host" or NULL: plait_job_opts.aggregate                     */
-    const char            *filter;        /* filters on messages, "key-cache,fixed8" (plait_job_opts.filter); NULL:
-                                             none */
+    const char            *filter;        /* filters on messages, "key-cache,fixed8" (plait/job.h); NULL: none */
     const plait_table_setting *tables;    /* [n_tables]: tables with other topology, consistency or filter; may be
                                              NULL                                                           */
     int32_t                n_tables;
@@ -133,9 +132,8 @@ typedef struct plait_train_opts {
                                              rows, and take the places of workers that die; default 0. The model is that
                                              of a run without them                                          */
     int                    staleness_aware; /* plait_rule_opts.staleness_aware                              */
-    int                    exact;         /* 1: the model's bits depend on neither topology, transport nor
-                                             workers: gradients are computed block by block and summed exactly
-                                             (plait_table_opts.exact) */
+    int                    exact;         /* 1: the model's bits depend on neither topology, transport nor workers:
+                                             gradients are computed block by block, summed exactly (plait/table.h) */
     const struct plait_learner *learners; /* the program's own learners [n_learners], for `model`, beside Plait's
                                              (plait/learner.h); the same on every rank                     */
     int32_t                n_learners;
@@ -218,6 +216,7 @@ typedef struct plait_train_opts {
     int64_t sampled; /* "mlp", "cnn", "lstm": how many classes of the softmax a clock draws, at most: rows are scored on
                         these and their own, so a clock costs no more with more classes. Test and validation rows are
                         judged by all classes. 0: all classes count (docs/models.md)                        */
+    int64_t move_rate; /* plait_job_opts.move_rate: bytes a second; 0: no bound */
 } plait_train_opts;
 
 /* A table of a run, with the settings that it had. */
@@ -277,6 +276,7 @@ typedef struct plait_report {
     int64_t replicas;   /* copies of each shard: 1, 2 that survive the death of a rank, 3 */
     int64_t columns;    /* in which layers are cut; 1: they are whole */
     char    pair_why[256], columns_why[256]; /* why `plait train` chose the pair; columns; empty: they were named */
+    int64_t shards_moved, moved_bytes; /* with slots: plait_job_moved, over all workers; else -1 */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);

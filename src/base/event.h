@@ -66,6 +66,7 @@ typedef enum pli_event_kind {
     PLI_EVENT_CALL,    /* a server function that updates tables, the worker's call number `seq`, in clock: a worker has
                         * its answers, ran [n] by shard (n 0: it failed), or its own mirrors have run it (shard -1); or
                         * a shard has run it, ran [1], which is a version of its own: info.call */
+    PLI_EVENT_OUT, /* where shards move: the replica has made way for those that are on other ranks, and ends */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -84,6 +85,7 @@ typedef struct pli_event_job {
     int32_t workers, servers, first_server, backup; /* clocks are complete without their `backup` slowest workers */
     int32_t replicas;                               /* of each server's shards                                */
     int32_t spares;                                 /* the last workers, which have no shards until a rank dies */
+    int32_t homes; /* > 0: shards move, and lie on the first so many ranks at first (table/copies/moves.h) */
 } pli_event_job;
 
 /* A group in which a rank takes part. */

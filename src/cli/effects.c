@@ -168,6 +168,7 @@ static const struct effect {
 
     { "workers", NULL, NULL },
     { "scale", has_slots, "without --workers MIN:MAX" },
+    { "move-rate", NULL, NULL },
     { "servers", NULL, NULL },
     { "threads", NULL, NULL },
     { "transport", NULL, NULL },

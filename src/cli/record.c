@@ -13,7 +13,8 @@ void pli_record_init(plait_report *r) {
     *r = (plait_report){
         .rows = -1, .features = -1, .workers = -1, .spares = -1, .replicas = -1, .epochs = -1, .clocks = -1,
         .bytes_sent = -1,
-        .peak_rss_bytes = -1, .updates_dropped = -1, .clocks_skipped = -1, .best_epoch = -1, .stopped_early = -1,
+        .peak_rss_bytes = -1, .updates_dropped = -1, .clocks_skipped = -1, .shards_moved = -1, .moved_bytes = -1,
+        .best_epoch = -1, .stopped_early = -1,
         .converged = -1
     };
     r->objective = r->train_loss = r->progressive_loss = NAN;
@@ -154,6 +155,8 @@ void pli_record_keys(const plait_report *r, const plait_simulated *simulated, co
     count(text, "peak_rss_bytes", r->peak_rss_bytes);
     count(text, "updates_dropped", r->updates_dropped);
     count(text, "clocks_skipped", r->clocks_skipped);
+    count(text, "shards_moved", r->shards_moved);
+    count(text, "moved_bytes", r->moved_bytes);
     name(text, "model_hash", r->model_hash);
     pli_json_f64(text, "idle_share", r->idle_share);
     pli_json_f64(text, "virtual_seconds", simulated != NULL ? simulated->virtual_seconds : NAN);
@@ -278,6 +281,9 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, co
         pli_text_add(text, "%-18s %.6g, trace %.16s\n", "simulated seconds", simulated->virtual_seconds,
                      simulated->trace_hash);
     if (r->bytes_sent > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "bytes sent", r->bytes_sent);
+    if (r->shards_moved > 0)
+        pli_text_add(text, "%-18s %" PRId64 " parts of tables, to and from workers that came and left\n", "moved",
+                     r->shards_moved);
     if (r->updates_dropped >= 0)
         pli_text_add(text, "%-18s %" PRId64 " updates dropped, %" PRId64 " clocks skipped\n", "late",
                      r->updates_dropped, r->clocks_skipped);

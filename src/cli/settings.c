@@ -175,6 +175,9 @@ const pli_opt pli_train_rows[] = {
     { "scale", PLI_OPT_TEXT, AT(scale), NULL, "CLOCK:N,...",
       "with --workers MIN:MAX: from about clock CLOCK on N workers are in, such as 100:4,200:3; the model is that of "
       "a fixed number, with --reduce exact to the bit", 0, 0, "distribution" },
+    { "move-rate", PLI_OPT_BYTES, AT(move_rate), "0", "BYTES",
+      "with --workers MIN:MAX: parts of tables move to workers that come, and from those that go; a rank sends at most "
+      "so many bytes of them a second (K, M, G, T); 0: no bound", 0, 0, "distribution" },
     { "servers", PLI_OPT_I64, AT(servers), "0", "N",
       "ranks that only hold shards; 0: the workers' ranks hold the shards", 0, RANKS_MAX, "distribution" },
     { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N",
@@ -327,6 +330,17 @@ static bool read_workers(pli_train_settings *s) {
     return false;
 }
 
+static bool check_moves(const pli_train_settings *s) {
+    if (s->move_rate == 0 || (s->workers > s->least && s->servers == 0)) return true;
+    if (s->servers > 0)
+        pli_cli_usage("--move-rate with --servers is refused: they keep all shards; nearest is to leave one of the "
+                      "two out");
+    else
+        pli_cli_usage("--move-rate without --workers MIN:MAX is refused: nobody comes or goes, and so no shard moves; "
+                      "nearest is --workers 2:4");
+    return false;
+}
+
 /* Reads N or auto, for which 1 stands until there is a choice. */
 static bool read_columns(pli_train_settings *s) {
     s->columns = 1;
@@ -340,7 +354,7 @@ static bool read_columns(pli_train_settings *s) {
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out) {
     if (!pli_cli_read(command, argc, argv, settings, NULL, opts_out, code_out)) return false;
-    if (read_workers(settings) && read_columns(settings) && check_words(command, settings) &&
+    if (read_workers(settings) && check_moves(settings) && read_columns(settings) && check_words(command, settings) &&
         pli_own_options_check(settings, *opts_out))
         return true;
     pli_opts_free(opts_out);
@@ -461,6 +475,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->spares = (int32_t)s->spares;
     t->slots = (int32_t)(s->workers - s->least);
     t->scale = s->scale;
+    t->move_rate = s->move_rate;
     t->staleness_aware = s->staleness_aware;
     t->exact = pli_is(s->reduce, "exact");
     t->curve = s->metrics != NULL ? s->curve : 0;

@@ -35,6 +35,7 @@ typedef struct pli_train_settings {
         *checkpoint, *checkpoint_every, *resume, *order;
     const char *workers_text, *scale; /* MIN:MAX, or the number of workers */
     const char *columns_text;         /* the number of columns, or auto    */
+    int64_t     move_rate; /* bytes a second */
     int64_t     least; /* workers that are in from the first; workers: all, with slots */
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
         columns, classes, sampled, micro_batches, path, together, dashboard;

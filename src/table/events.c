@@ -15,7 +15,8 @@ static void raise_job(const pli_event_sink *sink, pli_event event, const pli_lay
                                 .first_server = layout->first_server,
                                 .backup = layout->backup,
                                 .replicas = layout->replicas > 1 ? layout->replicas : 1,
-                                .spares = layout->spares };
+                                .spares = layout->spares,
+                                .homes = layout->homes };
     event.kind = PLI_EVENT_JOB;
     event.table = -1;
     event.info.job = &job;
@@ -367,6 +368,11 @@ void pli_raise_gone(const pli_server *server, int32_t worker) {
 
 void pli_raise_serve(const pli_server *server) {
     const pli_event event = pli_event_of_server(server, PLI_EVENT_SERVE);
+    pli_event_raise(server->sink, &event);
+}
+
+void pli_raise_out(const pli_server *server) {
+    const pli_event event = pli_event_of_server(server, PLI_EVENT_OUT);
     pli_event_raise(server->sink, &event);
 }
 

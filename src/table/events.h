@@ -83,6 +83,8 @@ void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t
 void pli_raise_summed_tick(const pli_server *server, int32_t worker, uint64_t seq, int64_t clock);
 /** This replica, which is not at place 0, serves from now on. */
 void pli_raise_serve(const pli_server *server);
+/** The replica is out (copies/moves.h). */
+void pli_raise_out(const pli_server *server);
 /** This replica, which serves, begins to hand its current state to a new replica on that rank, at that place. */
 void pli_raise_handed(const pli_server *server, int32_t rank, int32_t place);
 /** This new replica begins with exactly what the one on that rank, at that place, has handed to it. (Its rows may

@@ -80,6 +80,7 @@ static plait_job *make(const plait_job *job, plait_group *group) {
     part->layout.spares = spares_of(job, group);
     part->layout.servers = part->layout.workers - part->layout.spares;
     part->layout.first_server = 0;
+    part->layout.homes = 0;
     part->layout.first_clock = plait_job_clock_now(job);
     part->as_group = (pli_event_group){ .id = group->id, .name = group->name,
                                         .first_clock = part->layout.first_clock, .n = group->numbers.count,

@@ -68,7 +68,8 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
     const pli_event_sink *events = pli_job_events(job);
     uint32_t    epoch = pli_comm_epoch(comm), incarnation = pli_comm_incarnation(comm);
     job->worker = pli_comm_is_worker(comm);
-    if (rank >= job->layout.first_server && rank < job->layout.first_server + job->layout.servers) {
+    const bool moves = pli_moves_are_on(&job->layout); /* then all replicas are behind hosted.h, on any rank */
+    if (!moves && rank >= job->layout.first_server && rank < job->layout.first_server + job->layout.servers) {
         PLI_TRY(pli_server_open(&job->server, &job->layout, rank, epoch, incarnation, err));
         job->serves = true;
         job->server.sink = events;
@@ -78,7 +79,7 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
         PLI_TRY(pli_port_open_in(comm, job->group, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port,
                                  err));
     }
-    if (job->layout.replicas > 1 && (job->serves || rank >= job->layout.workers - job->layout.spares)) {
+    if (job->layout.replicas > 1 && (moves || job->serves || rank >= job->layout.workers - job->layout.spares)) {
         PLI_TRY(pli_hosted_open(&job->hosted, &job->layout, rank, epoch, incarnation, events, err));
         pli_hosted_show(&job->hosted, pli_comm_sheet(comm), job->group != NULL ? plait_group_name(job->group) : "",
                         job->group != NULL ? job->group->numbers.rank : NULL);

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "comm/cluster.h"
+#include "table/copies/moves.h"
 #include "table/pairs/pairs.h"
 #include "table/table.h"
+
+enum { LOGICAL_EACH = 8 /* logical servers for each worker: docs/elastic.md has the figures */ };
 
 static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_bytes(text, strlen(text), seed); }
 
@@ -14,7 +17,9 @@ static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_byt
 static uint64_t job_hash(const plait_job *job) {
     uint64_t hash = 3 + (uint64_t)job->layout.replicas * 53 + (uint64_t)job->layout.backup * 31 +
                     (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41 +
-                    (uint64_t)job->layout.spares * 131101 + (uint64_t)job->layout.slots * 262147;
+                    (uint64_t)job->layout.spares * 131101 + (uint64_t)job->layout.slots * 262147 +
+                    (uint64_t)job->layout.homes * 524309 + (uint64_t)job->layout.servers * 1048583 +
+                    job->layout.move_rate * 2097169 + (uint64_t)job->layout.cut_fine * 4194319;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -83,6 +88,24 @@ static plait_status copy_filters(plait_job *job, const plait_job_opts *opts, pla
     return pli_filters_read(names, &scope, &list, err);
 }
 
+/* With slots, unless ranks only serve, servers are logical, and move with those who come and go (copies/moves.h). */
+static plait_status take_moves(plait_job *job, const plait_job_opts *opts, plait_error *err) {
+    const bool    moves = opts->slots > 0 && job->layout.first_server == 0;
+    const int32_t workers = job->layout.workers, most = PLI_LOGICAL_MAX / workers;
+    const char   *of_moves = opts->move_rate > 0 ? "move_rate" : opts->logical_servers != 0 ? "logical_servers" : NULL;
+    if (!moves) return of_moves == NULL ? PLAIT_OK : pli_moves_check(of_moves, opts->slots, err);
+    if (opts->logical_servers < 0 || opts->logical_servers > most || most == 0)
+        return pli_fail(err, PLAIT_EINVAL,
+                        "%d logical servers for each of %d workers; expected 0 to %d, since a job has at most %d",
+                        opts->logical_servers, workers, most, (int)PLI_LOGICAL_MAX);
+    const int32_t each = opts->logical_servers > 0 ? opts->logical_servers : LOGICAL_EACH < most ? LOGICAL_EACH : most;
+    job->layout.homes = workers - opts->slots;
+    job->layout.servers = each * workers;
+    job->layout.cut_fine = opts->logical_servers > 0;
+    job->layout.move_rate = opts->move_rate;
+    return PLAIT_OK;
+}
+
 plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, plait_error *err) {
     bool        one_process = plait_comm_one_process(job->comm);
     const char *topology = opts->topology != NULL ? opts->topology : pli_topology_default(one_process)->name;
@@ -116,6 +139,7 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
         PLI_TRY(pli_script_check_turns(pli_comm_cluster(job->comm), workers, opts->slots, err));
     job->left = plait_comm_rank(job->comm) < workers && plait_comm_rank(job->comm) >= workers - opts->slots;
     if (servers == 0) job->layout.servers -= opts->spares > 0 ? opts->spares : opts->slots;
+    PLI_TRY(take_moves(job, opts, err));
     job->exact = opts->exact != 0;
     PLI_TRY(copy_policies(job, opts, err));
     PLI_TRY(copy_filters(job, opts, err));
@@ -125,7 +149,7 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     PLI_TRY(pli_pair_check(
         &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process,
                      .replicas = opts->replicas, .spares = opts->spares, .slots = opts->slots,
-                     .servers = job->layout.servers,
+                     .servers = pli_layout_holders(&job->layout),
                      .aggregates = opts->replicas > 1 && job->layout.aggregates },
         err));
     snprintf(job->topology, sizeof job->topology, "%s", topology);

@@ -39,6 +39,13 @@ static void describe(const pli_spec *spec, const char *group, int32_t members, u
 /* Is it a replica on another rank than the shard's own? */
 static bool is_second(const pli_server *server) { return server->replicas != NULL && server->replicas->place > 0; }
 
+/* The rank whose shard it is; where shards move, the one that serves it, by the list of places. */
+static int32_t rank_of(const pli_server *server) {
+    if (pli_moves_are_on(&server->layout))
+        return server->replicas->serves ? server->rank : server->replicas->moves.list.at[0] % server->layout.workers;
+    return server->ranks != NULL ? server->ranks[server->home] : server->home;
+}
+
 /* Rows that are here. */
 static uint64_t here(const pli_store *store) {
     return (uint64_t)(store->here < store->rows ? store->here : store->rows);
@@ -47,7 +54,9 @@ static uint64_t here(const pli_store *store) {
 static void change(const pli_server *server, pli_server_table *table) {
     pli_sheet_set(table->shown, PLI_SHOWN_HELD, here(&table->shard.store));
     pli_sheet_set(table->shown, PLI_SHOWN_VERSION, pli_server_version(server, table) + 1);
-    if (is_second(server)) pli_sheet_set(table->shown, PLI_SHOWN_SERVES, server->replicas->serves);
+    if (!is_second(server)) return;
+    pli_sheet_set(table->shown, PLI_SHOWN_SERVES, server->replicas->serves);
+    pli_sheet_set(table->shown, PLI_SHOWN_OF, (uint64_t)rank_of(server));
 }
 
 void pli_shown_shard(pli_server *server, pli_server_table *table) {
@@ -56,7 +65,7 @@ void pli_shown_shard(pli_server *server, pli_server_table *table) {
     const pli_spec *spec = &table->shard.spec;
     describe(spec, server->group, server->layout.workers, word);
     word[PLI_SHOWN_KIND] = is_second(server) ? PLI_SHOWN_REPLICA : PLI_SHOWN_SHARD;
-    word[PLI_SHOWN_OF] = (uint64_t)(server->ranks != NULL ? server->ranks[server->home] : server->home);
+    word[PLI_SHOWN_OF] = (uint64_t)rank_of(server);
     word[PLI_SHOWN_SERVES] = !is_second(server) || server->replicas->serves;
     word[PLI_SHOWN_FIRST] = spec->rows > 0 ? (uint64_t)table->shard.store.first : 0;
     word[PLI_SHOWN_HELD] = here(&table->shard.store);

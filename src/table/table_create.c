@@ -1,6 +1,7 @@
 /* The creation of tables: the options are checked, all workers agree on them, and the table's topology gets them. */
 #include <string.h>
 
+#include "table/copies/moves.h"
 #include "table/pairs/pairs.h"
 #include "table/shown.h"
 #include "table/table.h"
@@ -34,6 +35,16 @@ static plait_status note_properties(plait_table *table, const pli_scope *scope, 
 /* Others may be ahead: all must be in one clock, with nothing under way. */
 static bool is_late(const plait_job *job) { return plait_job_clock_now(job) > job->layout.first_clock; }
 
+enum { MOVED_SHARD_BYTES = 64 << 10 };
+
+/* Where shards move: a table has more than the first ranks need, for those who come, only if they are so large that the
+ * messages for each, in each clock, matter little; or if the program says how many. */
+static int32_t most_that_move(const pli_layout *layout, const pli_spec *spec) {
+    const int64_t bytes = pli_row_bytes(spec), large = spec->rows / ((MOVED_SHARD_BYTES + bytes - 1) / bytes);
+    const int32_t most = layout->cut_fine ? layout->servers : pli_moves_cut(layout, large);
+    return spec->most_shards > 0 && spec->most_shards < most ? spec->most_shards : most;
+}
+
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
     const char *topology = opts->topology != NULL ? opts->topology : job->topology;
     const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
@@ -64,7 +75,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .replicas = job->layout.replicas,
                                         .spares = job->layout.spares,
                                         .slots = job->layout.slots,
-                                        .servers = job->layout.servers,
+                                        .servers = pli_layout_holders(&job->layout),
                                         .group = job->group != NULL ? plait_group_name(job->group) : NULL,
                                         .only_servers = job->group != NULL ? plait_comm_servers(job->comm) : 0,
                                         .collective = pli_comm_collective(job->comm),
@@ -74,10 +85,12 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                            err));
     PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &rules, &table->spec, err));
     pli_spec *spec = &table->spec;
+    if (pli_moves_are_on(&job->layout)) spec->most_shards = most_that_move(&job->layout, spec);
     const pli_topology_kind *kind = spec->topology.kind;
     spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec),
                                          kind->one_process || !kind->on_servers ? 1 : spec->most_shards,
                                          job->layout.servers, job->layout.first_server);
+    if (pli_moves_are_on(&job->layout)) spec->placement = pli_moves_placement(&job->layout, spec);
     return note_properties(table, &scope, err);
 }
 
@@ -180,7 +193,7 @@ plait_status pli_table_check_late(const plait_table *table, plait_error *err) {
                                        .table = table->spec.name,
                                        .one_process = plait_comm_one_process(job->comm),
                                        .replicas = job->layout.replicas,
-                                       .servers = job->layout.servers,
+                                       .servers = pli_layout_holders(&job->layout),
                                        .late = true },
                           err);
 }

@@ -14,7 +14,8 @@ enum {
     PLI_LOG_TEXT_MAX = 256,
     PLI_LOG_KEYS_MAX = 4096,
     PLI_LOG_COPIES_MAX = 3,
-    PLI_LOG_PLACES_MAX = 64,
+    PLI_LOG_PLACES_MAX = 1 << 20,
+    PLI_LOG_CHAIN_MAX = 64, /* places of a server whose shards do not move */
     PLI_LOG_GROUPS_MAX = 4096,
     PLI_LOG_WHOSE = 0 /* in place of a kind: says to which copy the following records belong */
 };

@@ -121,8 +121,11 @@ static bool take_group(pli_log_cursor *c) {
 static bool take_job(pli_log_cursor *c) {
     if (!take_i32(c, PLI_LOG_RANKS_MAX, &c->job.workers) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->job.servers) ||
         !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.first_server) || !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.backup) ||
-        !take_i32(c, PLI_LOG_COPIES_MAX, &c->job.replicas) || !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.spares))
+        !take_i32(c, 4 * PLI_LOG_RANKS_MAX + PLI_LOG_COPIES_MAX, &c->job.replicas) ||
+        !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.spares))
         return false;
+    c->job.homes = c->job.replicas / 4;
+    c->job.replicas %= 4;
     if (side_of(c)->group != 0 && !take_group(c)) return false;
     c->event.info.job = &c->job;
     if (pli_memory_job(&c->memory, &c->job, c->event.server)) return true;
@@ -382,6 +385,7 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_LEAVE:
     case PLI_EVENT_STAND:
     case PLI_EVENT_SERVE:
+    case PLI_EVENT_OUT:
     case PLI_EVENT_DONE: return true;
     default: return false;
     }

@@ -233,7 +233,7 @@ static unsigned char *put_job(unsigned char *at, const pli_event *event) {
     const pli_event_job *job = event->info.job;
     at = put(put(at, (uint64_t)job->workers), (uint64_t)job->servers);
     at = put(put(at, (uint64_t)job->first_server), (uint64_t)job->backup);
-    at = put(put(at, (uint64_t)job->replicas), (uint64_t)job->spares);
+    at = put(put(at, (uint64_t)job->replicas + 4 * (uint64_t)job->homes), (uint64_t)job->spares);
     return event->group == NULL ? at : put_group(at, event->group);
 }
 

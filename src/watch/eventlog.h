@@ -23,9 +23,9 @@
  *     WHOSE    (kind 0, without a time) home, place > 0: the copy to which the following records belong. Only in
  *     streams
  *              of side 2, before the first record and whenever the copy changes
- *     JOB      workers, servers, first_server, backup, replicas, spares; in a stream of a group also its name (length,
- *              bytes), z first clock, n*(rank - the one before - 1). All ranks in its other records are numbers in
- *              that list
+ *     JOB      workers, servers, first_server, backup, replicas + 4 * homes, spares; in a stream of a group also its
+ *              name (length, bytes), z first clock, n*(rank - the one before - 1). All ranks in its other records are
+ *              numbers in that list
  *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way, 8 it does not add), texts (length, bytes): name,
  *              topology, consistency, and of one that does not add its combine
  *     GET      table, z clock - stream's clock, duration, incs, n*(shard + 1, z version, z from, to - from, age,
@@ -39,7 +39,7 @@
  *     CLOCK    z clock; BARRIER, LEAVE, DONE no fields
  *     APPLY    table, worker, z seq, z clock, z shard's number; DROP the same
  *     TICK     worker, z seq, z clock; GONE worker
- *     STAND, SERVE no fields
+ *     STAND, SERVE, OUT no fields
  *     VIEW     server, z seq, z clock, the dead worker
  *     HAND     rank, place of the new replica; COPY rank, place of the replica from which it was made
  *     ZERO     table, z clock, z shard's number (-1: a worker's; -2: it has dropped it)
@@ -63,14 +63,14 @@
  * Version 5 knows no groups: its chunks have 0 in the place of the group. Before version 8 turns do not tell how many
  * variables a step has. Before version 9 there are no locks, and nobody tells of fellows;
  * before version 10 all jobs begin at clock 0, before version 11 there are no calls, and a shard's version does not
- * count them. All are read as well.
+ * count them, before version 12 no shards move. All are read as well.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 11, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 12, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 

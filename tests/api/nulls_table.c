@@ -104,6 +104,8 @@ static int job_join(fixture *f, int arg) {
 }
 static int wanted(fixture *f, int arg) { return NEUTRAL_IF(plait_job_wanted(N(0, f->job)) == 0); }
 static int present(fixture *f, int arg) { return NEUTRAL_IF(plait_job_present(N(0, f->job)) == 0); }
+static int moved(fixture *f, int arg) { return NEUTRAL_IF(plait_job_moved(N(0, f->job)) == 0); }
+static int moved_bytes(fixture *f, int arg) { return NEUTRAL_IF(plait_job_moved_bytes(N(0, f->job)) == 0); }
 static int table_create(fixture *f, int arg) {
     plait_table     *table = NULL;
     plait_table_opts opts;
@@ -249,6 +251,8 @@ const null_case table_cases[] = {
     { "job_join", job_join, NULL },
     { "job_wanted", wanted, NULL },
     { "job_present", present, NULL },
+    { "job_moved", moved, NULL },
+    { "job_moved_bytes", moved_bytes, NULL },
     { "table_create", table_create, NULL },
     { "table_name", name, NULL },
     { "table_rows", rows, NULL },

@@ -25,6 +25,17 @@ works proven audit leased.events
 # shellcheck disable=SC2086
 works vacant $options --workers 2:3 --out vacant.model
 cmp fixed.model vacant.model || fail "a vacant slot: other bits"
+# The shards of a wider net move with the workers: the same bits, slowly too, and who dies takes none with it.
+wide="train --data $data/digits/digits.csv.gz --label -1 --model mlp --layers 1024 --epochs 2 --batch 100 --topology ps --replicas 2 --reduce exact --blocks 70 --quiet --json"
+# shellcheck disable=SC2086
+works wide $wide --workers 2 --out wide.model
+[ "$(field wide shards_moved)" = null ] || fail "a run without slots says that $(field wide shards_moved) shards moved"
+for rate in 0 200K; do
+    # shellcheck disable=SC2086
+    works moved $wide --workers 2:4 --scale 3:4,20:3,28:4 --move-rate $rate --out moved.model --events moved.events
+    cmp wide.model moved.model || fail "--move-rate $rate: other bits"
+    works proven audit moved.events
+done
 net="train --data $data/digits/digits.csv.gz --label -1 --model mlp --layers 16 --epochs 1 --topology ps --replicas 2 --reduce exact --blocks 70 --quiet"
 # shellcheck disable=SC2086
 works net $net --workers 2 --out net.model
@@ -37,6 +48,17 @@ if "$PLAIT" train --data train.svm --transport sim --workers 2 --epochs 1 --quie
     works simulated $options --transport sim --workers 60:70 --scale 20:70,50:60 --out sim.model
     cmp fixed.model sim.model || fail "60 to 70 to 60 simulated workers: other bits"
     simulated=yes
+    # Those who come get their share, so clocks are no longer than if nothing moved; a rank dies as they come, another as they go.
+    for dies in "" "  - kill: {ranks: 2, at: 21 ms}" "  - kill: {ranks: 1, at: 43 ms}"; do
+        printf 'version: 1\nhosts: [{count: 4}]\ncost: {clock: 1 ms}\nevents:\n  - join: {ranks: 2-3, at: 20 ms}\n  - leave: {ranks: 3, at: 42 ms}\n%s\n' "$dies" >moves.yaml
+        # shellcheck disable=SC2086
+        works moved $wide --transport sim --cluster moves.yaml --workers 2:4 --epochs 3 --out moved.model --events moved.events
+        works proven audit moved.events
+        [ "$(field moved shards_moved)" -gt 0 ] && [ "$(field moved moved_bytes)" -gt 0 ] || fail "$dies: no shard moved: $(cat moved.out)"
+        echo "$dies: $(field moved shards_moved) shards, $(field moved moved_bytes) bytes, $(field moved virtual_seconds) s"
+        [ -n "$dies" ] || cp moved.model still.model
+        cmp still.model moved.model || fail "$dies: other bits"
+    done
 else
     grep -qi 'simgrid' sim.err || fail "sim: $(cat sim.err)" # a build without it says what installs it
 fi
@@ -44,8 +66,8 @@ fi
 # With validation and an early end; with a checkpoint of each few clocks, which workers that come and go are part of: the
 # same figures. The workers that are away when the run ends early are not waited for.
 same_figures() { # NAME OTHER: the JSON reports, but for how fast and by how many
-    sed 's/.*"objective"/"objective"/; s/"[a-z_]*\(seconds\|bytes\|sent\)[a-z_]*": [^,}]*//g; s/"idle_share": [^,}]*//; s/"clocks_per_second": [^,}]*//' "$1" >"$1.figures"
-    sed 's/.*"objective"/"objective"/; s/"[a-z_]*\(seconds\|bytes\|sent\)[a-z_]*": [^,}]*//g; s/"idle_share": [^,}]*//; s/"clocks_per_second": [^,}]*//' "$2" >"$2.figures"
+    sed 's/.*"objective"/"objective"/; s/"[a-z_]*\(seconds\|bytes\|sent\|moved\)[a-z_]*": [^,}]*//g; s/"idle_share": [^,}]*//; s/"clocks_per_second": [^,}]*//' "$1" >"$1.figures"
+    sed 's/.*"objective"/"objective"/; s/"[a-z_]*\(seconds\|bytes\|sent\|moved\)[a-z_]*": [^,}]*//g; s/"idle_share": [^,}]*//; s/"clocks_per_second": [^,}]*//' "$2" >"$2.figures"
     cmp "$1.figures" "$2.figures" || fail "$2: other figures: $(diff "$1.figures" "$2.figures")"
 }
 near() { # NAME OTHER SOLVER: both converge, and their objectives differ by twice the tolerance at most
@@ -219,6 +241,9 @@ elastic="train --data train.svm --model logistic --optimizer adam --topology ps 
 exits 2 "2 slots of workers that may join without replicas are refused: .*; nearest are 2 replicas" copies train --data train.svm --model logistic --workers 2:4
 # shellcheck disable=SC2086
 exits 2 "with topology ps x ssp:2 are refused: .*; nearest is ps x bsp" stale $elastic --consistency ssp:2
+exits 2 "move-rate without --workers MIN:MAX is refused: .*; nearest is --workers 2:4" rate train --data train.svm --model logistic --topology ps --workers 2 --move-rate 1M
+# shellcheck disable=SC2086
+exits 2 "move-rate with --servers is refused: they keep all shards; nearest is" rate $elastic --servers 2 --move-rate 1M
 # shellcheck disable=SC2086
 exits 2 "with spares are refused: .*; leave --spares out" spares $elastic --spares 1
 exits 2 "option --workers: '4:2' is not a number from 1 to 65536, nor MIN:MAX with MIN <= MAX, as 2:4" order train --data train.svm --workers 4:2

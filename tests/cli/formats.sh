@@ -5,7 +5,7 @@
 works train train --data part --optimizer adagrad --epochs 3 --out model --json --quiet
 keys="model rows features classes workers spares replicas transport topology consistency collective optimizer epochs clocks objective train_loss
 progressive_loss test_loss test_accuracy test_auc test_rmse test_mae load_seconds train_seconds cpu_seconds
-clocks_per_second bytes_sent peak_rss_bytes updates_dropped clocks_skipped model_hash idle_share virtual_seconds trace_hash messages tables optimizer_why pair_why label converged gap validation_loss oob_loss oob_accuracy best_epoch stopped_early path ranks_lost"
+clocks_per_second bytes_sent peak_rss_bytes updates_dropped clocks_skipped shards_moved moved_bytes model_hash idle_share virtual_seconds trace_hash messages tables optimizer_why pair_why label converged gap validation_loss oob_loss oob_accuracy best_epoch stopped_early path ranks_lost"
 # exact NAME: the object's keys are the contract's, in its order; those of its tables are their own affair
 exact() {
     # shellcheck disable=SC2086

@@ -30,7 +30,8 @@
 #include "table/table.h"
 #include "witness.h"
 
-enum { WORKERS_MAX = 70, ITEMS = 140, VALUES = 3 * ITEMS, CLOCKS_MAX = 60, RUNS = 60, RUNS_FULL = 600, HANG_S = 200 };
+enum { WORKERS_MAX = 70, ITEMS = 140, VALUES = 3 * ITEMS, APART = 10, ROWS = VALUES * APART, CLOCKS_MAX = 60, RUNS = 60,
+       RUNS_FULL = 600, HANG_S = 200 };
 
 #define LONG_NS UINT64_C(1500000000) /* the doctor looks at ranks that wait for a quarter of a second */
 
@@ -46,18 +47,20 @@ typedef struct plan {
     visit       of[WORKERS_MAX];
     int32_t     victim; /* -1: nobody dies */
     int64_t     dies_in;
+    uint64_t    move_rate;
     int64_t     long_clock; /* worker 0 computes in it until the others have long been waiting; 0: none */
     int64_t     meets;      /* worker 0 ends the clock before it when all who come with it wait to join; 0: none */
 } plan;
 
 /* Of a run; it lies in memory that processes share. */
 typedef struct shown {
-    float      model[VALUES];
-    atomic_int in[CLOCKS_MAX];      /* how many workers have ended each clock */
-    atomic_bool asks[WORKERS_MAX];  /* the worker asks to join, or is about to */
-    uint64_t   ends[CLOCKS_MAX];    /* when worker 0 has */
-    int32_t    present[CLOCKS_MAX]; /* as worker 0 sees it */
-    char       why[300];
+    float        model[ROWS];         /* each APART-th counts; so many make several shards */
+    atomic_llong moved, moved_bytes;  /* by all workers */
+    atomic_int   in[CLOCKS_MAX];      /* how many workers have ended each clock */
+    atomic_bool  asks[WORKERS_MAX];   /* the worker asks to join, or is about to */
+    uint64_t     ends[CLOCKS_MAX];    /* when worker 0 has */
+    int32_t      present[CLOCKS_MAX]; /* as worker 0 sees it */
+    char         why[300];
 } shown;
 
 static plan                  p;
@@ -102,8 +105,8 @@ static plait_status add_items(plait_job *job, const pair *of, bool inherited) {
     const float        one = 1;
     const int32_t              me = plait_comm_rank(plait_job_comm(job));
     const int64_t              clock = plait_job_clock_now(job);
-    static _Thread_local float values[VALUES], delta[VALUES];
-    PLI_TRY(plait_table_get_range(table, 0, VALUES, values));
+    static _Thread_local float values[ROWS], delta[ROWS];
+    PLI_TRY(plait_table_get_range(table, 0, ROWS, values));
     for (int32_t i = 0; i < ITEMS; i++) {
         const int32_t home = i % p.workers;
         if (inherited ? !plait_job_inherits(job, home, (uint64_t)i) : plait_job_holder(job, home, (uint64_t)i) != me)
@@ -112,9 +115,9 @@ static plait_status add_items(plait_job *job, const pair *of, bool inherited) {
         for (int k = 0; k < 3; k++) {
             pli_random r = pli_random_at((uint64_t)i, PLI_RANDOM_SCHEDULE, (uint64_t)clock, (uint64_t)k);
             const int  at = (i * 3 + k * 97) % VALUES;
-            delta[at] += (float)(pli_random_f64(&r) - 0.5) + 0.37f * values[(at * 7 + 1) % VALUES];
+            delta[at * APART] += (float)(pli_random_f64(&r) - 0.5) + 0.37f * values[(at * 7 + 1) % VALUES * APART];
         }
-        PLI_TRY(plait_table_inc_range(table, 0, VALUES, delta, 1)); /* each by itself: sums of them are exact */
+        PLI_TRY(plait_table_inc_range(table, 0, ROWS, delta, 1)); /* each by itself: sums of them are exact */
         PLI_TRY(plait_table_inc(of->count, 1, &key, &one, 0));
     }
     return PLAIT_OK;
@@ -167,19 +170,18 @@ static plait_status one_clock(plait_job *job, const pair *of, bool leaves) {
     return PLAIT_OK;
 }
 
-static plait_status work(void *user, plait_job *job) {
+static plait_status come_and_go(plait_job *job) {
     const int32_t    me = plait_comm_rank(plait_job_comm(job));
     visit            v = p.of[me];
     bool             in = me < p.workers - p.slots;
     pair             of;
     plait_table_opts opts;
-    (void)user;
     plait_table_opts_init(&opts);
     opts.name = "count";
     opts.rows = opts.cols = 1;
     PLI_TRY(plait_table_create(job, &opts, &of.count));
     opts.name = "w";
-    opts.rows = VALUES;
+    opts.rows = ROWS;
     opts.cols = 1;
     opts.rule.name = "adam";
     opts.rule.learning_rate = 0.01;
@@ -203,8 +205,16 @@ static plait_status work(void *user, plait_job *job) {
     }
     if (!in) return PLAIT_OK;
     PLI_TRY(plait_job_barrier(job));
-    if (me == 0) PLI_TRY(plait_table_get_range(of.model, 0, VALUES, run->model));
+    if (me == 0) PLI_TRY(plait_table_get_range(of.model, 0, ROWS, run->model));
     return PLAIT_OK;
+}
+
+static plait_status work(void *user, plait_job *job) {
+    const plait_status status = come_and_go(job);
+    (void)user;
+    atomic_fetch_add(&run->moved, plait_job_moved(job));
+    atomic_fetch_add(&run->moved_bytes, plait_job_moved_bytes(job));
+    return status;
 }
 
 static plait_status body(plait_comm *comm, void *user) {
@@ -212,6 +222,8 @@ static plait_status body(plait_comm *comm, void *user) {
     plait_job_opts_init(&opts);
     opts.exact = 1;
     opts.slots = p.slots;
+    opts.move_rate = p.slots > 0 ? p.move_rate : 0;
+    opts.logical_servers = p.slots > 0 ? 2 : 0; /* by itself no such table is cut for those who come */
     return run_mortal(comm, &opts, sink, &comms[plait_comm_rank(comm)], work, user);
 }
 
@@ -263,19 +275,22 @@ static double longest(void) {
 }
 
 static void test_two_then_four_then_three(void **unused) {
-    float model[VALUES];
+    float model[ROWS];
     (void)unused;
     p.transport = "threads";
     p.cluster = NULL;
     fixed(2, 60);
     judged("2 workers", NULL);
     memcpy(model, run->model, sizeof model);
+    assert_int_equal(atomic_load(&run->moved) + atomic_load(&run->moved_bytes), 0);
     fixed(4, 60);
     p.slots = 2;
     p.meets = 20;
     p.of[2] = (visit){ .from = 20, .until = -1, .again = -1 };
     p.of[3] = (visit){ .from = 20, .until = 40, .again = -1 };
     judged("2 -> 4 -> 3 workers", model);
+    print_message("threads: %lld shards moved\n", (long long)atomic_load(&run->moved));
+    assert_true(atomic_load(&run->moved) > 0);
     assert_int_equal(run->present[18], 2);
     assert_int_equal(run->present[30], 4);
     assert_int_equal(run->present[59], 3);
@@ -286,7 +301,7 @@ static void test_two_then_four_then_three(void **unused) {
 }
 
 static void test_a_worker_with_shards_leaves(void **unused) {
-    float model[VALUES];
+    float model[ROWS];
     (void)unused;
     p.transport = "threads";
     fixed(3, 30);
@@ -312,7 +327,7 @@ static void test_a_long_clock_is_no_deadlock(void **unused) {
 static void test_any_come_and_go(void **unused) {
     const char   *full = getenv("PLAIT_TEST_FULL"), *seed = getenv("PLAIT_SEED");
     const int64_t runs = seed != NULL ? 1 : full != NULL ? RUNS_FULL : RUNS;
-    static float  model[VALUES];
+    static float  model[ROWS];
     (void)unused;
     p.transport = "threads";
     fixed(3, 40);
@@ -332,6 +347,7 @@ static void test_any_come_and_go(void **unused) {
         }
         if (pli_random_below(&r, 2) == 0) p.victim = 1 + (int32_t)pli_random_below(&r, (uint64_t)p.workers - 1);
         p.dies_in = (int64_t)pli_random_below(&r, 40);
+        p.move_rate = pli_random_below(&r, 3) == 0 ? 1000000 : 0;
         (void)snprintf(name, sizeof name, "PLAIT_SEED=%llu", (unsigned long long)number);
         judged(name, model);
     }
@@ -477,6 +493,20 @@ static plait_status leave_under(plait_comm *comm, void *user) {
     return plait_job_destroy(&job);
 }
 
+/* Where no shard moves, nothing about moves is taken. user: what is asked for. */
+static plait_status without_moves(plait_comm *comm, void *user) {
+    plait_job_opts opts;
+    plait_job     *job;
+    const bool     rate = strcmp(user, "move_rate") == 0;
+    plait_job_opts_init(&opts);
+    opts.topology = "ps";
+    opts.replicas = 2;
+    opts.slots = strcmp(user, "too many") == 0;
+    opts.move_rate = rate ? 1000 : 0;
+    opts.logical_servers = rate ? 0 : 4096;
+    return plait_job_create(comm, &opts, &job);
+}
+
 static plait_status with_slots(plait_comm *comm, void *user) {
     plait_job_opts opts;
     plait_job     *job;
@@ -497,6 +527,15 @@ static void test_what_does_not_hold_is_refused_by_name(void **unused) {
     assert_int_equal(plait_comm_run(&opts, leave_under, (void *)(uintptr_t) "ssp:2", &err), PLAIT_OK);
     assert_int_equal(plait_comm_run(&opts, with_slots, (void *)(uintptr_t) "ssp:2", &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "1 slots of workers that may join with topology ps x ssp:2 are refused"));
+    assert_int_equal(plait_comm_run(&opts, without_moves, (void *)(uintptr_t) "move_rate", &err), PLAIT_EREFUSED);
+    assert_non_null(strstr(err.text, "plait_job_opts.move_rate in a job without slots is refused"));
+    assert_int_equal(plait_comm_run(&opts, without_moves, (void *)(uintptr_t) "logical_servers", &err), PLAIT_EREFUSED);
+    assert_non_null(strstr(err.text, "plait_job_opts.logical_servers in a job without slots is refused"));
+    assert_int_equal(plait_comm_run(&opts, without_moves, (void *)(uintptr_t) "too many", &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "4096 logical servers for each of 3 workers"));
+    opts.servers = 2;
+    assert_int_equal(plait_comm_run(&opts, without_moves, (void *)(uintptr_t) "too many", &err), PLAIT_EREFUSED);
+    assert_non_null(strstr(err.text, "with ranks that only serve is refused"));
 }
 
 /* --- sim ---------------------------------------------------------------------------------------------------------- */
@@ -518,7 +557,7 @@ static bool simulate(void) {
 }
 
 static void test_sixty_then_seventy_then_sixty(void **unused) {
-    static float model[VALUES];
+    static float model[ROWS];
     (void)unused;
     static const char cluster[] = "version: 1\nhosts: [{count: 70}]\ncost: {clock: 20 ms}\n";
     char              path[32];

@@ -53,12 +53,12 @@ static bool play(world *w) {
     return false;
 }
 
-void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic) {
+void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, int mode) {
     if (setjmp(gave_up) != 0) {
         witness_judge(&w->witness, false, w->seed, audit_judges);
         return;
     }
-    open_world(w, seed, replicas, lives, elastic);
+    open_world(w, seed, replicas, lives, mode);
     const bool ends = play(w);
     if (ends) compare_copies(w);
     witness_judge(&w->witness, ends, w->seed, audit_judges);

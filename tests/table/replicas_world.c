@@ -77,6 +77,9 @@ static void make_table(world *w, int32_t t) {
     SURE(w, pli_spec_make(t, &opts, "ps", consistency, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
     w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), 0, w->layout.servers,
                                               w->layout.first_server);
+    if (!w->moves) return;
+    w->spec[t].most_shards = w->layout.servers;
+    w->spec[t].placement = pli_moves_placement(&w->layout, &w->spec[t]);
 }
 
 static void create_tables(world *w) {
@@ -148,11 +151,12 @@ static uint64_t draw_calls(const world *w) {
 
 /* Has the rank shards from the first? */
 static bool serves(const world *w, int32_t rank) {
+    if (w->moves) return false; /* all replicas are hosted */
     return rank >= w->layout.first_server && rank < w->layout.first_server + w->layout.servers;
 }
 
 bool holds(const world *w, int32_t rank) {
-    return serves(w, rank) || (rank < w->workers && rank >= w->workers - w->layout.spares);
+    return w->moves || serves(w, rank) || (rank < w->workers && rank >= w->workers - w->layout.spares);
 }
 
 /* Some worker that is in from the first neither dies nor leaves. */
@@ -180,6 +184,18 @@ static void draw_fellow(world *w) {
     w->fellow_at = w->death_at == INT64_MAX ? 0 : w->death_at + later; /* 0: with the victim */
 }
 
+/* Shards lie on the ranks of the first workers, at least two, and there are as many servers as workers, or more. */
+static void draw_moves(world *w, pli_random *random) {
+    if (w->workers < 3) w->workers = 3;
+    w->ranks = w->workers;
+    w->layout.slots = 1 + (int32_t)pli_random_below(random, (uint64_t)w->workers - 2);
+    w->layout.homes = w->workers - w->layout.slots;
+    w->layout.servers = w->workers + (int32_t)pli_random_below(random, 3);
+    w->layout.workers = w->workers;
+    w->layout.first_server = 0;
+    w->layout.move_rate = pli_random_below(random, 4) == 0 ? 1 + pli_random_below(random, 100000000) : 0;
+}
+
 /* How many workers there are, and how many ranks that only serve. */
 static void draw_ranks(world *w, pli_random *random, int32_t replicas, bool elastic, int32_t *apart_out) {
     const bool three = replicas > 2;
@@ -198,9 +214,11 @@ static void draw_backup(world *w) {
     w->layout.backup = 1 + (int32_t)pli_random_below(&r, (uint64_t)w->workers - 1);
 }
 
-void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic) {
+void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, int mode) {
+    const bool elastic = mode != FIXED;
     memset(w, 0, sizeof *w);
     w->elastic = elastic;
+    w->moves = mode == MOVING;
     w->seed = seed;
     pli_slice_bytes = (int64_t[]){ 1 << 20, 1000, 200, 20 }[seed % 4]; /* of a new replica's rows */
     pli_random  random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 7, 0);
@@ -230,6 +248,8 @@ void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elas
                               .replicas = replicas,
                               .functions = &w->function,
                               .n_functions = 1 };
+    if (w->moves) draw_moves(w, &random);
+    if (w->moves) apart = 0;
     w->d = direct_new(seed, w->ranks, &net);
     w->bsp = pick(w, 3) > 0 || elastic;
     draw_backup(w);
@@ -319,10 +339,22 @@ void close_world(world *w) {
 
 const pli_server *copy_at(const world *w, int32_t s, int32_t place) {
     const int32_t rank = pli_replica_rank(&w->layout, s, place);
-    return place == 0 ? &w->server[rank] : w->backups[rank].replica[s];
+    const pli_server *hosted = w->backups[rank].replica == NULL ? NULL : w->backups[rank].replica[s];
+    if (w->moves) return hosted != NULL && hosted->replicas->place == place ? hosted : NULL;
+    return place == 0 ? &w->server[rank] : hosted;
+}
+
+/* Where shards move: the replica of shards s on the rank, whichever place it has. NULL: none. */
+static const pli_server *moving_on(const world *w, int32_t s, int32_t rank) {
+    return w->backups[rank].replica == NULL ? NULL : w->backups[rank].replica[s];
 }
 
 const pli_server *who_serves(const world *w, int32_t s) {
+    for (int32_t r = 0; w->moves && r < w->ranks; r++) {
+        const pli_server *replica = moving_on(w, s, r);
+        if (replica != NULL && !w->dead[r] && replica->replicas->serves) return replica;
+    }
+    if (w->moves) return NULL;
     for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
         const pli_server *replica = copy_at(w, s, p);
         if (replica != NULL && !w->dead[replica->rank] && replica->replicas->serves) return replica;
@@ -335,8 +367,24 @@ const pli_server *other_of(const world *w, const pli_server *replica) {
     return c->to < 0 || w->dead[c->to] ? NULL : copy_at(w, replica->number, c->to_place);
 }
 
+/* Where shards move: does somebody serve shards s, and are there so many whole replicas on other ranks than that one,
+ * by the list of who serves? */
+static bool has_whole(const world *w, int32_t s, int32_t but, int32_t least) {
+    const pli_server *first = who_serves(w, s);
+    int32_t           n = 0;
+    for (int32_t r = 0; first != NULL && r < w->ranks; r++) {
+        const pli_server *replica = moving_on(w, s, r);
+        n += replica != NULL && r != but && !w->dead[r] && replica->replicas->whole &&
+             pli_list_has(&first->replicas->moves.list, replica->replicas->place);
+    }
+    return n >= least;
+}
+
 /* Do all shards have two whole replicas? */
 static bool all_are_double(const world *w) {
+    for (int32_t s = 0; w->moves && s < w->layout.servers; s++)
+        if (!has_whole(w, s, -1, 2)) return false;
+    if (w->moves) return true;
     for (int32_t s = 0; s < w->layout.servers; s++) {
         const pli_server *replica = who_serves(w, s), *other = replica == NULL ? NULL : other_of(w, replica);
         if (other == NULL || !other->replicas->whole) return false;
@@ -348,7 +396,8 @@ bool may_die(const world *w, int32_t rank) {
     if (w->layout.replicas < 3) return all_are_double(w);
     for (int32_t s = 0; s < w->layout.servers; s++) {
         bool whole = false;
-        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+        if (w->moves) whole = has_whole(w, s, rank, 1);
+        for (int32_t p = 0; p < pli_replica_places(&w->layout) && !w->moves; p++) {
             const pli_server *replica = copy_at(w, s, p);
             whole = whole || (replica != NULL && replica->rank != rank && !w->dead[replica->rank] &&
                               replica->replicas->whole);
@@ -360,7 +409,14 @@ bool may_die(const world *w, int32_t rank) {
 
 bool all_are_made(void *arg) {
     const world *w = arg;
-    for (int32_t s = 0; s < w->layout.servers; s++) {
+    int32_t      lives = 0;
+    for (int32_t r = 0; r < w->ranks; r++) lives += !w->dead[r];
+    for (int32_t s = 0; w->moves && s < w->layout.servers; s++) {
+        const pli_server *first = who_serves(w, s);
+        const bool        holds_some = first == NULL || first->tables > 0 || s == 0;
+        if (holds_some && !has_whole(w, s, -1, lives < w->layout.replicas ? lives : w->layout.replicas)) return false;
+    }
+    for (int32_t s = 0; s < w->layout.servers && !w->moves; s++) {
         int32_t living = 0, whole = 0;
         for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
             const pli_server *replica = copy_at(w, s, p);
@@ -373,20 +429,37 @@ bool all_are_made(void *arg) {
     return true;
 }
 
+static void tell_list(const pli_server *replica) {
+    const pli_replicas *c = replica->replicas;
+    const pli_moves    *m = &c->moves;
+    print_message("  place %d out %d linked %d plan %d opened %d behind %d log %lld confirmed %lld making %d list",
+                  c->place, m->out, m->linked, m->plan, m->opened, m->whole_behind, (long long)c->log,
+                  (long long)c->confirmed, c->making);
+    for (int32_t i = 0; i < m->list.n; i++) print_message(" %d", m->list.at[i]);
+    print_message("\n");
+}
+
 void tell(const world *w) {
     for (int32_t k = 0; k < w->workers; k++)
-        print_message("worker %d: state %d clock %lld\n", k, w->worker[k].state, (long long)w->worker[k].clock);
+        print_message("worker %d%s: state %d clock %lld\n", k, w->zombie[k] ? " (taken for dead)" : "",
+                      w->worker[k].state, (long long)w->worker[k].clock);
+    for (int32_t k = 0; w->moves && k < w->workers; k++)
+        for (const pli_ticket *t = w->worker[k].client.tickets; t != NULL; t = t->next) {
+            print_message("  worker %d ticket %u pending %d replies of", k, t->id, t->pending);
+            for (const pli_msg *r = t->replies; r != NULL; r = r->next) print_message(" %d", r->head.src);
+            print_message("\n");
+        }
     for (int32_t s = 0; s < w->layout.servers; s++)
-        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
-            const pli_server *replica = copy_at(w, s, p);
+        for (int32_t p = 0; p < (w->moves ? w->ranks : pli_replica_places(&w->layout)); p++) {
+            const pli_server *replica = w->moves ? moving_on(w, s, p) : copy_at(w, s, p);
             if (replica == NULL) continue;
             const pli_replicas *c = replica->replicas;
+            if (w->moves) tell_list(replica);
             print_message("shards %d place %d rank %d%s: serves %d whole %d from %d to %d applied %lld sum %d deaths "
                           "%d slowest %lld unconfirmed %d\n",
-                          s, p, replica->rank, w->dead[replica->rank] ? " (dead)" : "", c->serves, c->whole, c->from,
-                          c->to,
-                          (long long)replica->applied, c->sum != NULL, c->deaths, (long long)replica->slowest,
-                          c->first != NULL);
+                          s, c->place, replica->rank, w->dead[replica->rank] ? " (dead)" : "", c->serves, c->whole,
+                          c->from, c->to, (long long)replica->applied, c->sum != NULL, c->deaths,
+                          (long long)replica->slowest, c->first != NULL);
         }
 }
 
@@ -438,6 +511,6 @@ void kill_another(world *w) {
     if (pick(w, w->strikes_calls ? 5 : 20) > 0 || left == 0) return;
     if (!is_free_to_die(w, rank)) return;
     w->dies_again = pick(w, 2) == 0;
-    if (w->layout.replicas > 2) end_zombies(w); /* of two, nobody takes anything from it */
+    if (w->layout.replicas > 2 || w->moves) end_zombies(w); /* of two, nobody takes anything from it */
     kill_rank(w, rank, false);
 }

@@ -77,6 +77,7 @@ typedef struct world {
     bool       stale[TABLES_MAX]; /* applies at once: all of them, or, beside bsp, the second */
     bool        elastic; /* workers come and go (table/copies/roster.h) */
     int64_t     sooner;  /* so many have come since they were told to come sooner */
+    bool        moves;   /* ... and shards with them (table/copies/moves.h) */
     int32_t     anchor;  /* it neither dies nor leaves */
     bool        dies_again; /* another, once all shards have two replicas again */
     int32_t    victim;
@@ -133,7 +134,8 @@ extern jmp_buf gave_up;
 /* --- replicas_world.c --------------------------------------------------------------------------------------------- */
 
 /** lives: nobody dies, whatever the seed says. elastic: workers come and go. */
-void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic);
+enum { FIXED, ELASTIC, MOVING }; /* moves: workers come and go, and shards move with them */
+void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, int mode);
 void close_world(world *w);
 
 /** A random number from 0 to below - 1. */
@@ -167,7 +169,7 @@ void kill_fellow(world *w);
 /* --- replicas_play.c ---------------------------------------------------------------------------------------------- */
 
 /** Plays the seed's schedule, and judges it. */
-void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, bool elastic);
+void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, int mode);
 
 /* --- replicas_worker.c -------------------------------------------------------------------------------------------- */
 

@@ -168,8 +168,8 @@ void pli_report_init(plait_report *report) {
                               .load_seconds = NAN, .train_seconds = NAN, .cpu_seconds = NAN,
                               .clocks_per_second = NAN, .idle_share = NAN, .compute_seconds = NAN, .wait_seconds = NAN,
                               .network_seconds = NAN, .validation_loss = NAN,
-                              .updates_dropped = -1, .clocks_skipped = -1, .checkpoint = -1, .best_epoch = -1,
-                              .stopped_early = -1, .converged = -1, .gap = NAN };
+                              .updates_dropped = -1, .clocks_skipped = -1, .shards_moved = -1, .moved_bytes = -1,
+                              .checkpoint = -1, .best_epoch = -1, .stopped_early = -1, .converged = -1, .gap = NAN };
 }
 
 /* Learners that report a "loss" by measure have no penalty, so their objective is that loss. */

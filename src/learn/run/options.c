@@ -277,6 +277,9 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(pli_spares_check(o->spares, plait_comm_workers(run->comm), err));
     PLI_TRY(pli_slots_check(o->slots, plait_comm_workers(run->comm), err));
     PLI_TRY(pli_scale_check(o->scale, plait_comm_workers(run->comm) - o->slots, plait_comm_workers(run->comm), err));
+    if (o->move_rate < 0 || (o->move_rate > 0 && o->slots == 0))
+        return pli_fail(err, PLAIT_EINVAL, "a move rate of %lld%s: expected 0, or with slots bytes a second",
+                        (long long)o->move_rate, o->slots == 0 ? " in a run without slots" : "");
     PLI_TRY(check_turns(run));
     pli_run_choose_optimizer(run);
     PLI_TRY(pli_tables_check(run));

@@ -73,8 +73,9 @@ static void tell_left_out(const pli_run *run, const plait_report *r, int64_t clo
 
 plait_status pli_report_fill(pli_run *run, plait_report *r) {
     const bool ready = pli_run_is_spare(run); /* a spare idles on purpose */
-    double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, ready ? 0 : run->idle_seconds,
-                       ready ? 0 : run->train_seconds, (double)run->clocks_skipped };
+    double sums[6] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, ready ? 0 : run->idle_seconds,
+                       ready ? 0 : run->train_seconds, (double)run->clocks_skipped,
+                       (double)plait_job_moved(run->job), (double)plait_job_moved_bytes(run->job) };
     double peak = (double)pli_peak_rss_bytes();
     r->rows = run->rows;
     r->features = run->features;
@@ -110,10 +111,12 @@ plait_status pli_report_fill(pli_run *run, plait_report *r) {
     r->checkpoint = run->kept;
     if (run->unkept.code < 0) snprintf(r->checkpoint_failed, sizeof r->checkpoint_failed, "%s", run->unkept.text);
     r->interrupted = run->interrupted;
-    PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
+    PLI_TRY(plait_comm_allreduce(run->comm, sums, 6, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
     if (run->opts->backup > 0) r->updates_dropped = plait_job_dropped(run->job);
     if (run->opts->backup > 0 || run->leaps) r->clocks_skipped = (int64_t)sums[3];
+    r->shards_moved = run->opts->slots > 0 ? (int64_t)sums[4] : -1;
+    r->moved_bytes = run->opts->slots > 0 ? (int64_t)sums[5] : -1;
     tell_left_out(run, r, clocks * plait_comm_workers(run->comm));
     r->idle_share = sums[2] > 0 ? sums[1] / sums[2] : NAN;
     r->cpu_seconds = pli_comm_shares_process(run->comm) ? sums[0] / plait_comm_workers(run->comm) : sums[0];

@@ -133,6 +133,7 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.replicas = o->replicas;
     j.spares = o->spares;
     j.slots = o->slots;
+    j.move_rate = o->move_rate > 0 ? (uint64_t)o->move_rate : 0;
     j.filter = w.filter;
     j.aggregate = o->aggregate;
     j.exact = o->exact;

@@ -97,7 +97,7 @@ static void address(const pli_client *client, int32_t server, pli_kind kind, pli
                                   PLI_FLAG_SHUT));
     head->src = client->rank;
     head->dst = pli_replica_rank(&client->layout, server, client->link[server].place);
-    head->port = pli_replica_port(client->link[server].place);
+    head->port = pli_replica_port(&client->layout, client->link[server].place);
     head->server = (uint16_t)server;
     head->epoch = client->epoch;
     head->incarnation = client->incarnation;
@@ -114,7 +114,9 @@ void pli_client_lose(pli_client *client, int32_t rank, const char *what, const c
 
 /* The server was let go in good order, and is asked again all the same: there is no reason to quote. */
 static plait_status fail_lost(const pli_client *client, int32_t server, plait_error *err) {
-    const int32_t rank = client->layout.first_server + server;
+    const int32_t rank = pli_moves_are_on(&client->layout)
+                             ? pli_replica_rank(&client->layout, server, client->link[server].place)
+                             : client->layout.first_server + server;
     if (client->lost.code >= 0) pli_fail(err, PLAIT_EPEER, "rank %d, which holds shards, has left", rank);
     if (err != NULL && client->lost.code < 0) *err = client->lost;
     else if (err != NULL) err->rank = rank;
@@ -321,16 +323,19 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
         pli_msg_free(&msg);
         return;
     }
-    msg->head.src = client->layout.first_server + server; /* the server's number, whichever replica has sent it */
     pli_client_link *link = &client->link[server];
-    if (pli_client_has_replicas(client)) pli_tx_arrived(&link->tx, msg->head.arg64);
-    else pli_tx_acked(&link->tx, msg->head.arg64);
+    const bool serves = !pli_moves_are_on(&client->layout) ||
+                        msg->head.src == pli_replica_rank(&client->layout, server, link->place);
+    msg->head.src = client->layout.first_server + server; /* the server's number, whichever replica has sent it */
+    if (serves && pli_client_has_replicas(client)) pli_tx_arrived(&link->tx, msg->head.arg64);
+    else if (serves) pli_tx_acked(&link->tx, msg->head.arg64);
     if (msg->head.seq == 0) {
         if (msg->head.kind == PLI_HELD) on_held(client, msg);
         if (msg->head.kind == PLI_SAFE && msg->head.body_bytes > 0) pli_client_take_ahead(client, server, msg, out);
         if (msg->head.kind == PLI_SAFE && pli_client_has_replicas(client)) pli_client_hear_roster(client, server, msg);
         if (msg->head.kind == PLI_SAFE) pli_client_safe(client, server, msg, out);
-        if (msg->head.kind == PLI_NONE && pli_client_has_replicas(client)) pli_client_none(client, server, out);
+        if (msg->head.kind == PLI_NONE && pli_client_has_replicas(client)) pli_client_none(client, server, msg, out);
+        if (msg->head.kind == PLI_PLACES) pli_client_hear_places(client, now_ns, server, msg, out);
         pli_msg_free(&msg);
         return;
     }

@@ -19,6 +19,7 @@
 #define PLI_TABLE_CLIENT_H
 
 #include "table/client/pending.h"
+#include "table/copies/moves.h"
 #include "table/server/server.h"
 
 /* --- the machine ------------------------------------------------------------------------------------------- */
@@ -41,7 +42,7 @@ typedef struct pli_ticket {
     struct pli_ticket *next;
 } pli_ticket;
 
-enum { PLI_PLACE_AT_BIT = 56 }; /* bit of a message's number, and of a state, from which on stands the place of the
+enum { PLI_PLACE_AT_BIT = 44 }; /* bit of a message's number, and of a state, from which on stands the place of the
                                  * replica that said it */
 
 typedef struct pli_client_link { /* to one server */
@@ -50,6 +51,8 @@ typedef struct pli_client_link { /* to one server */
     pli_tx   tx;
     bool     used, lost; /* used: holds a shard of some table          */
     int32_t          place;      /* place of the replica that serves (replicas.h) */
+    pli_list places;     /* where shards move: where replicas are, or may be (moves.h) */
+    uint64_t places_key; /* the higher, the later */
     uint64_t closing;    /* number of the message that ended the last clock */
     _Atomic uint64_t safe; /* all messages up to this one are safe; release, pairs with the acquire of who ends a
                             * clock */
@@ -162,7 +165,9 @@ void    pli_client_take_ahead(pli_client *client, int32_t server, const pli_msg 
 /** Is the body of a FRESH or FRESH_KEYS well formed? */
 bool    pli_client_is_fresh(const struct pli_client_table *table, int32_t shard, const pli_msg *msg);
 /** No replica of the server's shards is left. */
-void    pli_client_none(pli_client *client, int32_t server, pli_out *out);
+void    pli_client_none(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out);
+/** Where shards move: a replica says that it serves, and where others are or may be. */
+void    pli_client_hear_places(pli_client *client, uint64_t now_ns, int32_t server, const pli_msg *msg, pli_out *out);
 void    pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out);
 /** Is the end of the clock safe with all servers? Has a worker died for whom this one does not stand in? Any thread. */
 bool    pli_client_is_safe(const pli_client *client);

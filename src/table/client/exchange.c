@@ -84,8 +84,8 @@ static void show(const void *arg, pli_wait *wait) {
     wait->any = atomic_load_explicit(&w->ticket->held_any, memory_order_relaxed);
     wait->first_server = w->job->layout.first_server;
     wait->servers = w->job->layout.servers;
-    if (w->job->group == NULL) return;
-    wait->first_server = 0; /* members need not be side by side: any worker may have to answer */
+    if (w->job->group == NULL && !pli_moves_are_on(&w->job->layout)) return;
+    wait->first_server = 0; /* any worker may have to answer: shards move, and members need not be side by side */
     wait->servers = plait_comm_workers(w->job->comm);
 }
 

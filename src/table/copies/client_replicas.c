@@ -23,6 +23,10 @@ plait_status pli_client_replicas_open(pli_client *client, plait_error *err) {
         client->away[w] = client->replaced[w] = client->next[w] = 1;
     }
     client->left = client->away[client->rank] != 0;
+    for (int32_t s = 0; s < layout->servers && pli_moves_are_on(layout); s++) {
+        client->link[s].places = pli_moves_first(layout, s);
+        client->link[s].place = client->link[s].places.at[0];
+    }
     return PLAIT_OK;
 }
 
@@ -40,11 +44,24 @@ static bool is_told_by_other(const pli_client *client, int32_t server, const pli
            pli_replica_place(&client->layout, server, msg->head.src) > client->link[server].place;
 }
 
+enum { ABSENT_DIED = 1, ABSENT_LEFT };
+
+/* Where shards move: does it count, whichever replica has said it? What is safe stays so; where replicas are nobody
+ * hears from a rank that is taken for dead. */
+static bool is_beside(const pli_client *client, const pli_msg *msg) {
+    const int32_t src = msg->head.src;
+    if (msg->head.seq != 0) return false;
+    if (msg->head.kind != PLI_PLACES && msg->head.kind != PLI_NONE) return msg->head.kind == PLI_SAFE;
+    return src >= 0 && src < client->layout.workers && client->absent[src] != ABSENT_DIED;
+}
+
 int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
     const pli_layout *layout = &client->layout;
     const int32_t server = pli_client_has_replicas(client) ? msg->head.server : msg->head.src - layout->first_server;
     if (server < 0 || server >= layout->servers) return -1;
-    if (pli_client_has_replicas(client) && is_told_by_other(client, server, msg)) return server;
+    if (pli_moves_are_on(layout) && is_beside(client, msg)) return server;
+    if (pli_client_has_replicas(client) && !pli_moves_are_on(layout) && is_told_by_other(client, server, msg))
+        return server;
     const int32_t from = pli_replica_rank(layout, server, client->link[server].place);
     return from == msg->head.src ? server : -1; /* else sent before another replica took over */
 }
@@ -113,7 +130,7 @@ static void send_again(pli_client *client, int32_t server, pli_out *out) {
     pli_client_link *link = &client->link[server];
     for (pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
         kept->head.dst = pli_replica_rank(&client->layout, server, link->place);
-        kept->head.port = pli_replica_port(link->place);
+        kept->head.port = pli_replica_port(&client->layout, link->place);
         kept->head.epoch = client->epoch;
         kept->head.arg64 = 0; /* what the dead replica had sent is not acknowledged to this one */
         if (is_request(kept) && !may_repeat(kept) && !is_open(client, server, kept)) {
@@ -147,11 +164,13 @@ static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
     return true;
 }
 
-enum { ABSENT_DIED = 1, ABSENT_LEFT };
-
 /* Has a rank that may have had a replica ended in good order? A rank does so when all workers have let it go. */
 static bool has_ended(const pli_client *client, int32_t server) {
-    const int32_t places = pli_replica_places(&client->layout);
+    const int32_t   places = pli_replica_places(&client->layout);
+    const pli_list *list = &client->link[server].places;
+    for (int32_t i = 0; i < list->n; i++)
+        if (client->absent[pli_replica_rank(&client->layout, server, list->at[i])] == ABSENT_LEFT) return true;
+    if (pli_moves_are_on(&client->layout)) return false;
     for (int32_t place = 0; place < places; place++)
         if (client->absent[pli_replica_rank(&client->layout, server, place)] == ABSENT_LEFT) return true;
     return false;
@@ -166,8 +185,12 @@ static void lose(pli_client *client, int32_t server, int32_t rank, const char *w
     if (!gone) pli_client_lose(client, rank, "held the last replica of shards", why, true, out);
 }
 
-void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
-    lose(client, server, client->layout.first_server + server, "all other ranks with a replica are lost too, and no "
+void pli_client_none(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out) {
+    if (pli_moves_are_on(&client->layout) && (uint64_t)msg->head.clock < client->link[server].places_key) return;
+    const int32_t rank = pli_moves_are_on(&client->layout)
+                             ? pli_replica_rank(&client->layout, server, client->link[server].place)
+                             : client->layout.first_server + server;
+    lose(client, server, rank, "all other ranks with a replica are lost too, and no "
                                                                "other replica was whole", out);
 }
 
@@ -201,6 +224,45 @@ static void view_again(pli_client *client, uint64_t now_ns, int32_t server, pli_
         pli_out_fail(out, why.code, "%s", why.text);
 }
 
+/* The replica at that place serves now. */
+static void go_on_with(pli_client *client, uint64_t now_ns, int32_t server, int32_t place, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    link->place = place;
+    pli_rx_destroy(&link->rx);
+    pli_rx_init(&link->rx); /* the other replica numbers its messages from 1 */
+    link->state = 0;
+    link->tx.arrived = 0;
+    send_again(client, server, out);
+    view_again(client, now_ns, server, out);
+}
+
+void pli_client_hear_places(pli_client *client, uint64_t now_ns, int32_t server, const pli_msg *msg, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    const int64_t    place = msg->head.clock;
+    pli_list         list;
+    uint64_t         key;
+    if (!pli_moves_are_on(&client->layout) || !pli_list_read(&client->layout, msg, &list, &key) || place < 0 ||
+        place >= PLI_MOVED_MAX) {
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a list of places that makes no sense", msg->head.src);
+        return;
+    }
+    if (key > link->places_key) {
+        link->places = list;
+        link->places_key = key;
+    }
+    if (place > link->place) go_on_with(client, now_ns, server, (int32_t)place, out);
+    pli_moves_answer(&client->layout, client->rank, msg, out);
+}
+
+/* Where shards move, who takes over says so. */
+static void await_successor(pli_client *client, int32_t server, const pli_member_event *event, pli_out *out) {
+    const pli_list *list = &client->link[server].places;
+    bool            lives = false;
+    for (int32_t i = 0; i < list->n; i++)
+        lives = lives || client->absent[pli_replica_rank(&client->layout, server, list->at[i])] == 0;
+    if (!lives || has_ended(client, server)) lose(client, server, event->rank, event->why.text, out);
+}
+
 static void redirect(pli_client *client, uint64_t now_ns, int32_t server, const pli_member_event *event,
                      pli_out *out) {
     const pli_layout *layout = &client->layout;
@@ -212,13 +274,7 @@ static void redirect(pli_client *client, uint64_t now_ns, int32_t server, const 
         lose(client, server, event->rank, event->why.text, out);
         return;
     }
-    link->place = place;
-    pli_rx_destroy(&link->rx);
-    pli_rx_init(&link->rx); /* the other replica numbers its messages from 1 */
-    link->state = 0;
-    link->tx.arrived = 0;
-    send_again(client, server, out);
-    view_again(client, now_ns, server, out);
+    go_on_with(client, now_ns, server, place, out);
 }
 
 void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
@@ -231,6 +287,10 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
     for (int32_t s = 0; s < layout->servers; s++) {
         pli_client_link *link = &client->link[s];
         if (link->lost) continue;
+        if (pli_moves_are_on(layout) && client->absent[pli_replica_rank(layout, s, link->place)] == ABSENT_DIED) {
+            await_successor(client, s, event, out);
+            continue;
+        }
         if (pli_replica_rank(layout, s, link->place) != event->rank) continue;
         if (died) {
             redirect(client, now_ns, s, event, out);

@@ -2,8 +2,9 @@
  *
  * At first there is one, of the server before this rank (place 1, replicas.h). More come when a rank has died: a
  * replica is opened by the first message for it, from the log of the replica that serves or from a worker. Each is a
- * server's machine of its own. This one hands each replica its messages, and tells all of them what becomes of ranks,
- * also what happened before they were opened. */
+ * server's machine of its own. Where shards move (moves.h) the replicas that serve are here, too, a replica is opened
+ * by PLACES, and one that is out makes way for another at a later place. This one hands each replica its messages, and
+ * tells all of them what becomes of ranks, also what happened before they were opened. */
 #ifndef PLI_TABLE_HOSTED_H
 #define PLI_TABLE_HOSTED_H
 
@@ -22,6 +23,7 @@ typedef struct pli_hosted {
     pli_sheet            *sheet; /* where replicas are shown, and as what: server.h */
     const char           *group;
     const int32_t        *ranks;
+    pli_moved             moved;    /* where shards move */
     _Atomic bool          all_gone; /* all workers are gone from all of them; release, pairs with the acquire of who
                                      * waits for the end */
 } pli_hosted;

@@ -107,6 +107,14 @@ int plait_job_wanted(const plait_job *job) {
                                              (double)pli_comm_now(job->comm) * 1e-9);
 }
 
+int64_t plait_job_moved(const plait_job *job) {
+    return job == NULL ? 0 : (int64_t)atomic_load_explicit(&job->hosted.moved.moves, memory_order_relaxed);
+}
+
+int64_t plait_job_moved_bytes(const plait_job *job) {
+    return job == NULL ? 0 : (int64_t)atomic_load_explicit(&job->hosted.moved.bytes, memory_order_relaxed);
+}
+
 plait_status pli_job_join(plait_job *job, int64_t from, plait_error *err) {
     waiting      w = { .job = job };
     pli_exchange x;

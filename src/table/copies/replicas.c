@@ -16,7 +16,11 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     c->place = place;
     c->serves = c->leads = place == 0;
-    c->begun = c->whole = c->speaks = place < pli_relay_length(server);
+    server->replicas = c;
+    if (!pli_moves_open(server)) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
+    if (pli_moves_are_on(layout)) c->serves = c->leads = place == c->moves.list.at[0];
+    c->begun = c->whole = c->speaks =
+        pli_moves_are_on(layout) ? pli_list_has(&c->moves.list, place) : place < pli_relay_length(server);
     c->coming = c->opened = 1;
     pli_tx_init(&c->tx, layout->resend_after_ns);
     pli_rx_init(&c->rx);
@@ -27,7 +31,6 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     c->safe = pli_calloc(workers, 4 * sizeof *c->safe);
     c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
     c->views = pli_calloc(workers + 3, workers);
-    server->replicas = c;
     pli_relay_open(server);
     if (c->safe == NULL || c->redo == NULL || c->views == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
@@ -73,6 +76,7 @@ void pli_replicas_close(pli_server *server) {
     pli_free(c->listed);
     pli_same_close(&c->same);
     pli_roster_close(server);
+    pli_moves_close(server);
     pli_free(c);
     server->replicas = NULL;
 }
@@ -156,11 +160,14 @@ void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, 
 
 void pli_replicas_address(const pli_server *server, int32_t place, pli_msg *msg) {
     const pli_replicas *c = server->replicas;
-    msg->head.flags |= (uint16_t)(PLI_FLAG_LOG | (c->place > 0 ? PLI_FLAG_REPLICA : 0));
+    const pli_layout *layout = &server->layout;
+    msg->head.flags |= (uint16_t)(PLI_FLAG_LOG | (pli_replica_port(layout, c->place) == PLI_PORT_REPLICA
+                                                      ? PLI_FLAG_REPLICA : 0));
     msg->head.server = server->number;
+    if (pli_moves_are_on(layout)) msg->head.server |= pli_moves_life(layout, place);
     msg->head.src = server->rank;
     msg->head.dst = pli_replica_rank(&server->layout, server->number, place);
-    msg->head.port = pli_replica_port(place);
+    msg->head.port = pli_replica_port(layout, place);
     msg->head.epoch = server->epoch;
     msg->head.incarnation = server->incarnation;
 }

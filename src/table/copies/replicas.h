@@ -139,6 +139,7 @@
 #ifndef PLI_TABLE_REPLICAS_H
 #define PLI_TABLE_REPLICAS_H
 
+#include "table/copies/moves.h"
 #include "table/copies/roster.h"
 #include "table/server/server.h"
 
@@ -164,19 +165,23 @@ static inline int32_t pli_replica_places(const pli_layout *layout) {
     return layout->replicas < 2 ? 1 : places < PLI_PLACES_MAX ? places : PLI_PLACES_MAX;
 }
 static inline int32_t pli_replica_rank(const pli_layout *layout, int32_t server, int32_t place) {
+    if (pli_moves_are_on(layout)) return place % layout->workers;
     const int32_t near = layout->servers < layout->replicas ? layout->servers : layout->replicas, spare = place - near;
     if (place < near) return layout->first_server + (server + place) % layout->servers;
     if (spare < layout->spares) return layout->workers - layout->spares + spare;
     return layout->first_server + (server + place - layout->spares) % layout->servers;
 }
-/** Which of the server's places is on the rank; -1: none. */
+/** Which of the server's places is on the rank; -1: none. Not where shards move. */
 static inline int32_t pli_replica_place(const pli_layout *layout, int32_t server, int32_t rank) {
     const int32_t places = pli_replica_places(layout);
     for (int32_t place = 0; place < places; place++)
         if (pli_replica_rank(layout, server, place) == rank) return place;
     return -1;
 }
-static inline uint16_t pli_replica_port(int32_t place) { return place == 0 ? PLI_PORT_SERVER : PLI_PORT_REPLICA; }
+/** Where shards move all replicas are behind one port. */
+static inline uint16_t pli_replica_port(const pli_layout *layout, int32_t place) {
+    return place == 0 && !pli_moves_are_on(layout) ? PLI_PORT_SERVER : PLI_PORT_REPLICA;
+}
 
 /* An entry of the log that the replicas behind have not confirmed yet. */
 typedef struct pli_entry {
@@ -254,6 +259,7 @@ typedef struct pli_replicas {
     uint8_t   *ahead;         /* [workers] 1: its last clock's end asks for the next one's values     */
     int32_t    deaths;
     pli_roster roster;
+    pli_moves  moves;
     pli_msg   *sum;           /* see 9 */
     pli_wire_summed
                 *listed; /* [n_listed] the parts that the SUM being made consists of, if there is an event log */
@@ -335,7 +341,9 @@ void pli_same_viewed(pli_server *server, int32_t worker, int64_t clock, pli_out 
 static inline int32_t pli_relay_length(const pli_server *server) {
     return server->layout.replicas < 2 ? 2 : server->layout.replicas;
 }
-static inline bool pli_relay_is_long(const pli_server *server) { return pli_relay_length(server) > 2; }
+static inline bool pli_relay_is_long(const pli_server *server) {
+    return pli_relay_length(server) > 2 || pli_moves_are_on(&server->layout);
+}
 /** Where the log comes from and goes to when the job begins. */
 void pli_relay_open(pli_server *server);
 /** May the log come from this rank? Not from one that is dead, nor from one that another has taken the place of. */
@@ -360,6 +368,16 @@ void pli_relay_speak(pli_server *server, pli_out *out);
 void pli_relay_whole(pli_server *server, uint64_t now_ns, pli_out *out);
 /** The rank of that place is gone. */
 void pli_relay_gone(pli_server *server, uint64_t now_ns, const pli_member_event *event, int32_t place, pli_out *out);
+/** The list of places has changed by the log (moves.h): the replica comes first, or makes the next one, if it is to. */
+void pli_relay_follow_list(pli_server *server, uint64_t now_ns, pli_out *out);
+/** Where shards move: a replica that is opened hears of the list, and of who serves. */
+void pli_replicas_hear_list(pli_server *server, const pli_list *list, uint64_t key, int32_t maker);
+/** A message of the log comes to one that leads: it says once more how far all is confirmed. */
+void pli_relay_answer_late(pli_server *server, pli_out *out);
+/** The one behind is out: the log goes to the one behind that. */
+void pli_relay_pass_over(pli_server *server, uint64_t now_ns, pli_out *out);
+/** Keeps a worker's message until the replica serves. */
+void pli_replicas_keep_early(pli_server *server, pli_msg *msg);
 /** Gives away what workers have said while the replica did not serve. */
 pli_msg *pli_replicas_give_early(pli_server *server);
 /** Is it the last replica, and so tells the workers what is safe? */

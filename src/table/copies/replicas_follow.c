@@ -70,6 +70,10 @@ static void take_rows(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
 static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_replicas *c = server->replicas;
     plait_error   why = { 0 };
+    if (c->moves.out) { /* it was passed on */
+        pli_msg_free(&msg);
+        return;
+    }
     switch (msg->head.kind) {
     case PLI_SUM_ENTRY:
         if (!pli_replicas_take_sum(server, msg, false, out)) break;
@@ -93,6 +97,7 @@ static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out)
         (void)pli_replicas_reach(server, INT64_MAX, out);
         break;
     case PLI_SERVES: c->maker = (int32_t)msg->head.clock; break;
+    case PLI_LIST: pli_moves_take(server, now_ns, msg, out); break;
     case PLI_SNAP:
         if (msg->head.body_bytes == sizeof(pli_wire_taken)) {
             (void)pli_server_snap(server, now_ns, msg, out);
@@ -156,9 +161,14 @@ static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
 }
 
 static void take_from_copy(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    if (msg->head.kind == PLI_LOGGED || msg->head.kind == PLI_LACKS) {
+    const pli_replicas *c = server->replicas;
+    if (msg->head.kind == PLI_PLACED) {
+        pli_moves_placed(server, now_ns, msg, out);
+    } else if (msg->head.kind == PLI_LOGGED || msg->head.kind == PLI_LACKS) {
         pli_relay_take_answer(server, now_ns, msg, out);
         take_parked(server, now_ns, out);
+    } else if (c->leads && msg->head.src == c->from) {
+        pli_relay_answer_late(server, out);
     } else if (msg->head.seq > 0 && pli_relay_takes_from(server, msg->head.src) &&
                pli_relay_admits(server, now_ns, msg, out)) {
         take_log(server, now_ns, msg, out);
@@ -177,6 +187,11 @@ bool pli_replicas_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
         take_from_copy(server, now_ns, msg, out);
         return true;
     }
+    if (msg->head.kind == PLI_PLACED) pli_moves_placed(server, now_ns, msg, out);
+    if (msg->head.kind == PLI_PLACED || c->moves.out) {
+        pli_msg_free(&msg);
+        return true;
+    }
     if (c->serves) return false;
     if (msg->head.src < 0 || msg->head.src >= server->layout.workers || (msg->head.seq == 0 && !c->empty)) {
         pli_msg_free(&msg);
@@ -187,10 +202,15 @@ bool pli_replicas_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
         pli_msg_free(&msg);
         return true;
     }
+    pli_replicas_keep_early(server, msg);
+    return true;
+}
+
+void pli_replicas_keep_early(pli_server *server, pli_msg *msg) {
+    pli_replicas *c = server->replicas;
     msg->next = NULL;
     *c->early_last = msg;
     c->early_last = &msg->next;
-    return true;
 }
 
 pli_msg *pli_replicas_give_early(pli_server *server) {
@@ -246,10 +266,12 @@ static void await_all(pli_server *server, pli_out *out) {
 static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas *c = server->replicas;
     pli_msg    *early = c->early;
-    c->serves = true;
+    c->serves = c->moves.busy = true;
     pli_raise_serve(server);
-    pli_rx_destroy(&c->rx);
-    pli_rx_init(&c->rx);
+    if (c->from < 0) { /* else to one that is out it may have to say again what it has taken */
+        pli_rx_destroy(&c->rx);
+        pli_rx_init(&c->rx);
+    }
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_peer *peer = &server->peer[w];
         pli_tx_destroy(&peer->tx); /* whatever it would have said as a shadow */
@@ -257,6 +279,7 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
         c->again[w] = peer->rx.expected;
         c->in_log[w] = peer->rx.expected - 1;
     }
+    pli_moves_serve(server, now_ns, out);
     pli_relay_look_behind(server, now_ns, out);
     if (c->to >= 0 && (c->confirmed < c->log || (c->sends_state && c->taken < c->begins)))
         await_all(server, out);
@@ -274,6 +297,8 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
         pli_server_ops.on_message(server, now_ns, msg, out);
     }
     pli_server_look_again(server, now_ns, out);
+    c->moves.busy = false;
+    pli_moves_look(server, now_ns, out);
 }
 
 /* No rank can make this replica whole any more. */
@@ -283,12 +308,14 @@ static void remain_empty(pli_server *server, pli_out *out) {
     for (const pli_msg *msg = c->early; msg != NULL; msg = msg->next) tell_none(server, msg, out);
     pli_msg_free_list(&c->early);
     c->early_last = &c->early;
+    if (pli_moves_are_on(&server->layout)) pli_moves_tell_none(server, out);
     pli_server_end(server, out);
 }
 
 void pli_replicas_settle(pli_server *server, uint64_t now_ns, pli_out *out) {
     const pli_replicas *c = server->replicas;
-    if (!c->leads || c->serves || (c->to >= 0 && !c->making && c->confirmed < c->settles)) return;
+    if (!c->leads || c->serves || c->moves.out || c->moves.leaving) return;
+    if (c->to >= 0 && !c->making && c->confirmed < c->settles) return;
     take_over(server, now_ns, out);
 }
 
@@ -322,7 +349,10 @@ void pli_replicas_tell_again(pli_server *server, pli_out *out) {
 bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
     pli_replicas   *c = server->replicas;
     const bool    gone = event->kind != PLI_MEMBER_JOINED;
-    const int32_t place = pli_replica_place(&server->layout, server->number, event->rank);
+    const bool    moves = pli_moves_are_on(&server->layout);
+    const int32_t place = moves ? pli_list_on(&server->layout, &c->moves.list, event->rank)
+                                : pli_replica_place(&server->layout, server->number, event->rank);
+    if (moves && gone) pli_moves_gone(server, event->rank, event->kind == PLI_MEMBER_LEFT);
     if (!c->serves && gone && event->rank >= 0 && event->rank < server->layout.workers) {
         if (!pli_grow((void **)&c->events, &c->events_capacity, c->n_events + 1, sizeof *c->events)) {
             pli_out_fail(out, PLAIT_ENOMEM, "no memory to record which ranks are gone");
@@ -330,7 +360,8 @@ bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_e
         }
         c->events[c->n_events++] = *event;
     }
-    if (!gone || place < 0) return !c->serves;
+    const bool linked = moves && (event->rank == c->from || event->rank == c->to);
+    if (!gone || (place < 0 && !linked)) return !c->serves;
     const bool served = c->serves;
     pli_relay_gone(server, now_ns, event, place, out);
     take_parked(server, now_ns, out);
@@ -339,4 +370,5 @@ bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_e
 
 void pli_replicas_wakeup(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_tx_wakeup(&server->replicas->tx, now_ns, out);
+    pli_moves_wakeup(server, now_ns, out);
 }

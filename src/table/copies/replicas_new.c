@@ -163,6 +163,7 @@ static int64_t send_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
     c->slice = c->tx.next;
     pli_out_work(out, PLI_WORK_VALUES, (uint64_t)bytes / 8);
     pli_replicas_say(server, now_ns, msg, out);
+    pli_moves_sliced(server, now_ns, bytes);
     return bytes > (int64_t)sizeof(pli_wire_slice) ? bytes : pli_slice_size();
 }
 
@@ -182,7 +183,10 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     for (int32_t w = 0; has_both(server) && w < server->layout.workers; w++) tell_clock(server, now_ns, w, out);
     c->begins = c->tx.next - 1;
     c->making = true;
-    for (int64_t sent = 0; c->making && sent < most && out->error.code >= 0;) sent += send_slice(server, now_ns, out);
+    for (int64_t sent = 0; c->making && sent < most && out->error.code >= 0;) {
+        if (!pli_moves_may_slice(server, now_ns, out)) break;
+        sent += send_slice(server, now_ns, out);
+    }
     /* A small state: what waits is safe when the replica is whole. */
     if (c->making && pli_relay_is_long(server)) pli_replicas_say(server, now_ns, empty(PLI_BEGUN), out);
     if (!c->making || pli_relay_is_long(server)) c->begins = c->tx.next - 1;
@@ -190,7 +194,8 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
 
 void pli_replicas_slice(pli_server *server, uint64_t now_ns, pli_out *out) {
     const pli_replicas *c = server->replicas;
-    if (c->making && !c->over && c->slice <= c->taken) (void)send_slice(server, now_ns, out);
+    if (!c->making || c->over || c->slice > c->taken || !pli_moves_may_slice(server, now_ns, out)) return;
+    (void)send_slice(server, now_ns, out);
 }
 
 void pli_replicas_stop_making(pli_server *server) {

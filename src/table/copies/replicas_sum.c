@@ -71,7 +71,8 @@ static void raise_sum(const pli_server *server) {
                          server->applied);
     for (uint64_t i = 0; i < *b.n_listed; i++) server->table[b.listed[i].table]->state--;
     for (int32_t w = 0; w < server->layout.workers; w++)
-        if (b.ended[w] > 0 || server->replicas->roster.away[w]) /* the clock of one that is away is empty */
+        if (b.ended[w] > 0 || /* the clock of one that is away is empty */
+            (server->replicas->roster.away[w] && b.gone[w] != PLI_LOG_DEAD))
             pli_raise_summed_tick(server, w, b.ended[w], server->applied);
 }
 

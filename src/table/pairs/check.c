@@ -241,3 +241,13 @@ plait_status pli_slots_check(int32_t slots, int32_t workers, plait_error *err) {
                                        "in from the first",
                     slots, workers, pli_plural(workers));
 }
+
+plait_status pli_moves_check(const char *option, int32_t slots, plait_error *err) {
+    if (slots > 0)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "plait_job_opts.%s with ranks that only serve is refused: all shards stay there; nearest is a "
+                        "job without such ranks", option);
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "plait_job_opts.%s in a job without slots is refused: no shard moves; nearest is "
+                    "plait_job_opts.slots", option);
+}

@@ -106,6 +106,8 @@ plait_status pli_job_check(const pli_pair *pair, plait_error *err);
 plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err);
 /** The same of slots, and workers that are in from the first. */
 plait_status pli_slots_check(int32_t slots, int32_t workers, plait_error *err);
+/** Refuses what plait_job_opts says of moves, in a job whose shards do not move. option: a member of plait_job_opts. */
+plait_status pli_moves_check(const char *option, int32_t slots, plait_error *err);
 
 /* --- for help ----------------------------------------------------------------------------------------------------- */
 

@@ -115,6 +115,15 @@ plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t wo
 
 static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     int32_t src = msg->head.src;
+    if (server->replicas != NULL && server->replicas->moves.out) { /* since the message before */
+        pli_msg_free(&msg);
+        return;
+    }
+    if (server->replicas != NULL && server->replicas->moves.leaving) { /* likewise, but it may have to stay */
+        server->peer[src].rx.expected = msg->head.seq;
+        pli_replicas_keep_early(server, msg);
+        return;
+    }
     if (!(msg->head.flags & PLI_FLAG_FILTERED) && msg->head.kind != PLI_KEYS && server->peer[src].behind == NULL) {
         pli_server_act(server, now_ns, msg, out);
         return;

@@ -46,7 +46,15 @@ typedef struct pli_layout {
     int32_t               replicas;   /* copies of each server's shards, 0 or 1: the one (replicas.h) */
     int32_t               spares;     /* the last of the workers, which hold no shards until somebody has died */
     int32_t               slots;      /* the last of the workers, without shards and away at first (roster.h)  */
+    int32_t               homes;      /* > 0: shards move, and lie on the first so many ranks at first (moves.h) */
+    bool                  cut_fine;   /* ... and tables have as many shards as there are servers, if each has 4 KiB */
+    uint64_t              move_rate;  /* bytes of rows a second that a server sends to a new rank; 0: no bound */
 } pli_layout;
+
+/** How many ranks hold shards at first. */
+static inline int32_t pli_layout_holders(const pli_layout *layout) {
+    return layout->homes > 0 ? layout->homes : layout->servers;
+}
 
 /** Where the job's policies are looked up. */
 static inline pli_scope pli_layout_scope(const pli_layout *layout) {

@@ -11,7 +11,9 @@
 static void address(const pli_server *server, int32_t to, uint16_t flags, pli_msg *msg) {
     const pli_peer *peer = &server->peer[to];
     pli_head       *head = &msg->head;
-    head->flags = (uint16_t)(flags | (server->replicas != NULL && server->replicas->place > 0 ? PLI_FLAG_REPLICA : 0));
+    const bool other = server->replicas != NULL &&
+                       pli_replica_port(&server->layout, server->replicas->place) == PLI_PORT_REPLICA;
+    head->flags = (uint16_t)(flags | (other ? PLI_FLAG_REPLICA : 0));
     head->server = server->number;
     head->src = server->rank;
     head->dst = to;

@@ -1,6 +1,7 @@
 /* How a server learns of a table: by a CREATE message, which may come again, but only with the same options. */
 #include <string.h>
 
+#include "table/copies/moves.h"
 #include "table/copies/replicas.h"
 #include "table/events.h"
 #include "table/shown.h"
@@ -31,6 +32,7 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
                         msg->head.src);
     const pli_rule_scope rules = pli_layout_rules(layout);
     PLI_TRY(pli_spec_decode(&create.spec, &rules, layout->servers, layout->first_server, spec, err));
+    if (pli_moves_are_on(layout)) spec->placement = pli_moves_placement(layout, spec);
     int64_t first, rows = 0;
     *shard_out = pli_placement_shard_at(&spec->placement, server->home);
     if (*shard_out >= 0 && spec->rows > 0) pli_placement_range(&spec->placement, *shard_out, &first, &rows);

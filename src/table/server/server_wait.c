@@ -123,6 +123,7 @@ void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (server->replicas != NULL) {
         pli_roster_answer(server, now_ns, out);
         pli_replicas_end(server, now_ns, out);
+        pli_moves_look(server, now_ns, out);
     } else if (server->present == 0) {
         answer_when_all(server, now_ns, offsetof(pli_peer, bye), 0, out);
         pli_server_end(server, out);

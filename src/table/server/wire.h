@@ -56,7 +56,12 @@
  *            says it. arg32: bytes of the roster, uint8_t [workers] as above, that comes first; 0: nobody is away.
  *            What follows, if anything: for each small table that the worker has read whole, its values in
  *            the worker's next clock: pli_wire_ahead, they, padded to 8
- *   NONE     server -> client, not in the stream: no copy of these shards is left
+ *   NONE     server -> client, not in the stream: no copy of these shards is left. clock: where shards move, the key of
+ *            the list of places that the sender knows
+ * Where shards move (moves.h):
+ *   PLACES   server -> client, not in the stream; clock: the place that serves; pli_wire_list: where replicas are, or
+ *            may be soon. With flag LOG, to the rank of its last place: it opens a replica there
+ *   PLACED   the answer of either; clock: the key of that list
  * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came; of a pli_wire_taken it does not have whose
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the
@@ -80,6 +85,7 @@
  *            APART
  *   SERVES   clock: place of the replica that has made this entry, and makes those that follow
  *   LOGGED   the other way; arg64: messages taken; clock: all replicas behind have the entries up to this one
+ *   LIST     pli_wire_list, from here on, where shards move
  *   LACKS    the other way, in answer to a message of a stream without the state: the replica is not whole
  *
  * both ways
@@ -101,12 +107,13 @@ typedef enum pli_kind {
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
     PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
     PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP, PLI_JOIN, PLI_ROSTER, PLI_SLICE, PLI_CHAIN, PLI_SERVES, PLI_LACKS,
-    PLI_BEGUN, PLI_AGES, PLI_KINDS
+    PLI_BEGUN, PLI_AGES, PLI_PLACES, PLI_PLACED, PLI_LIST, PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
        PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */, PLI_FLAG_AHEAD = 0x80,
-       PLI_FLAG_LEAVES = 0x800, PLI_FLAG_ANEW = 0x1000, PLI_FLAG_APART = 0x2000, PLI_FLAG_SHUT = 0x4000
+       PLI_FLAG_LEAVES = 0x800, PLI_FLAG_ANEW = 0x1000, PLI_FLAG_APART = 0x2000, PLI_FLAG_SHUT = 0x4000,
+       PLI_FLAG_WHOLE = 0x8000 /* of LOGGED, where shards move: who says so is whole, and so are all behind */
 }; /* of head.flags; 0x1 is comm's */
 
 #define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */

@@ -13,7 +13,7 @@ pli_placement pli_placement_make(int64_t rows, int64_t row_bytes, int32_t most_s
                                  int32_t first_rank) {
     pli_placement p = { .servers = servers, .first_rank = first_rank, .rows = rows };
     p.shards = most_shards == 1 ? 1 : rows == 0 ? servers : dense_shards(rows, row_bytes, servers);
-    if (rows > 0 && most_shards > 0 && p.shards > most_shards) p.shards = most_shards;
+    if (most_shards > 0 && p.shards > most_shards) p.shards = most_shards;
     uint64_t shape = pli_hash_u64((uint64_t)rows * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)row_bytes);
     p.first = p.shards == servers ? 0 : (int32_t)(shape % (uint64_t)servers);
     p.quotient = rows / p.shards;

@@ -24,7 +24,7 @@ typedef struct pli_placement {
     int64_t quotient, longer;    /* dense: the first `longer` shards have one row more  */
 } pli_placement;
 
-/** row_bytes: of a row's values. most_shards: 0: no bound; it bounds dense tables only, save that 1 is one shard. */
+/** row_bytes: of a row's values. most_shards: 0: no bound. */
 pli_placement pli_placement_make(int64_t rows, int64_t row_bytes, int32_t most_shards, int32_t servers,
                                  int32_t first_rank);
 

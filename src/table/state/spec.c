@@ -142,15 +142,16 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *ru
         !is_text(wire->combine, sizeof wire->combine))
         return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");
     plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows,
-                              .cols = wire->cols, .shards = (int32_t)wire->most_shards };
+                              .cols = wire->cols, .shards = wire->rows == 0 ? 0 : (int32_t)wire->most_shards };
     PLI_TRY(check_shape(&opts, err));
     pli_topology topology;
-    if (wire->id > INT32_MAX || wire->batch <= 0 || pli_topology_make(wire->topology, PLI_FILL_ANY, &topology, err) < 0)
+    if (wire->id > INT32_MAX || wire->most_shards > INT32_MAX || wire->batch <= 0 ||
+        pli_topology_make(wire->topology, PLI_FILL_ANY, &topology, err) < 0)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: its description is malformed", wire->name);
     pli_spec spec = { .id = (int32_t)wire->id, .type = opts.type, .rows = wire->rows, .cols = wire->cols,
                       .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0,
                       .staleness_aware = wire->ruled != 0 && wire->staleness_aware != 0, .batch = wire->batch,
-                      .exact = wire->exact != 0, .most_shards = opts.shards, .topology = topology };
+                      .exact = wire->exact != 0, .most_shards = (int32_t)wire->most_shards, .topology = topology };
     strcpy(spec.name, wire->name);
     strcpy(spec.consistency, wire->consistency);
     PLI_TRY(pli_combine_find(wire->combine, &spec.combine, err));

@@ -284,7 +284,8 @@ static bool is_from_before(const pli_audit *audit, const audit_table *table, con
                            const audit_holder *source, int64_t i) {
     while (source != NULL) {
         if (has_as(source, i, &shard->apply[i])) return true;
-        source = audit->job.replicas < 3 ? NULL : source_at(audit, table, shard->shard, source->of->source);
+        const bool chain = audit->job.replicas > 2 || audit->job.homes > 0;
+        source = chain ? source_at(audit, table, shard->shard, source->of->source) : NULL;
     }
     return false;
 }

@@ -474,10 +474,21 @@ static plait_status read_place(pli_audit *audit, int32_t place, int32_t *read, p
     return PLAIT_OK;
 }
 
+/* The lowest place above that one at which any server had a replica; -1: none. */
+static int32_t next_place(const pli_audit *audit, int32_t above) {
+    int32_t next = -1;
+    for (int32_t h = 0; h < audit->job.servers; h++)
+        for (int64_t i = 0; i < audit->home[h].n; i++) {
+            const int32_t place = audit->home[h].replica[i].place;
+            if (place > above && (next < 0 || place < next)) next = place;
+        }
+    return next;
+}
+
 static plait_status read_servers(pli_audit *audit, plait_error *err) {
     int32_t     *read = pli_calloc((size_t)pli_logfile_streams(audit->file), sizeof *read);
     plait_status status = read == NULL ? audit_no_memory(err) : PLAIT_OK;
-    for (int32_t place = 0; status >= 0 && place < audit->places; place++)
+    for (int32_t place = next_place(audit, -1); status >= 0 && place >= 0; place = next_place(audit, place))
         status = read_place(audit, place, read, err);
     pli_free(read);
     return status;

@@ -57,13 +57,14 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
         const bool same = memcmp(&audit->job, job, sizeof *job) == 0 && is_same_group(audit, event->group);
         return same ? PLAIT_OK : contradicts(audit, event, "was in another job", err);
     }
-    if (job->workers < 1 || job->servers < 1 || job->spares >= job->workers)
+    if (job->workers < 1 || job->servers < 1 || job->spares >= job->workers || job->homes > job->workers)
         return contradicts(audit, event, "was in a job without workers", err);
     audit->places = job->replicas < 2                                  ? 1
-                    : job->servers + job->spares < PLI_LOG_PLACES_MAX ? job->servers + job->spares
-                                                                      : PLI_LOG_PLACES_MAX;
+                    : job->homes > 0                                  ? PLI_LOG_PLACES_MAX
+                    : job->servers + job->spares < PLI_LOG_CHAIN_MAX ? job->servers + job->spares
+                                                                      : PLI_LOG_CHAIN_MAX;
     const int32_t each = job->replicas < audit->places ? job->replicas : audit->places;
-    const int64_t servers = job->servers + ranks_with_copies(job, each);
+    const int64_t servers = job->homes > 0 ? job->homes : job->servers + ranks_with_copies(job, each);
     if (pli_logfile_cut(audit->file) == NULL && !may_lack(event->group, job) && job->workers + servers > streams)
         return pli_fail(err, PLAIT_EFORMAT,
                         "the job had %d workers and %d servers%s, but only %d of them have left a log here; "
@@ -396,7 +397,7 @@ plait_status audit_load(pli_audit *audit, plait_error *err) {
             return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing",
                             audit_rank(audit, w));
     for (int32_t h = 0; h < audit->job.servers; h++)
-        for (int32_t place = 0; place < audit->places && place < audit_first_places(audit); place++) {
+        for (int32_t i = 0, place; (place = audit_first_place(audit, h, i)) >= 0; i++) {
             const audit_server *copy = audit_replica_at(audit, h, place);
             if (copy == NULL || copy->stream < 0)
                 return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing",

@@ -184,7 +184,8 @@ typedef struct audit_ticks { /* the clocks of a worker that a server was told of
 typedef struct audit_server { /* a copy of a server's shards */
     int32_t      stream, rank, home, place; /* stream -1: not seen */
     bool         counts, cut;
-    bool         served; /* it has served. If it is not at place 0, the replicas at all places before are dead */
+    bool         served; /* it has served. If it is not the first, the replicas at all places before are dead, or out */
+    bool         out;    /* it has made way for others, where shards move */
     bool         done;   /* at place 0: its rank has ended in good order           */
     bool         used;   /* has applied something, or knows of clocks           */
     int32_t      source; /* place of the copy that it has its log from; -1: of none */
@@ -262,6 +263,10 @@ static inline audit_table *audit_table_of(const pli_audit *audit, int32_t table)
 static inline int32_t audit_first_places(const pli_audit *audit) {
     return audit->job.replicas < 2 ? 2 : audit->job.replicas;
 }
+/** The i-th place that has a replica when the job begins; -1: there are no more. */
+int32_t audit_first_place(const pli_audit *audit, int32_t home, int32_t i);
+/** Which of these the place is; -1: none of them. */
+int32_t audit_is_first(const pli_audit *audit, int32_t home, int32_t place);
 /** The copy at the place; NULL: there was none. */
 static inline audit_server *audit_replica_at(const pli_audit *audit, int32_t home, int32_t place) {
     const audit_home *of = &audit->home[home];

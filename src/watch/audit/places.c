@@ -10,6 +10,9 @@
  * for dead, may say when it wakes that it serves, since it has not heard of the others. They end well, and it does
  * not.)
  *
+ * Where shards move (table/copies/moves.h) places have no end, place p is on rank p % workers, and a replica that has
+ * made way says so (OUT): it is not dead, and counts no more, however well its rank ends.
+ *
  * Holders are opened for replicas that there were, not for places at which there might have been one: a job of a
  * thousand servers has sixty-four thousand places. */
 #include <string.h>
@@ -21,10 +24,28 @@
 /* The chain of places: the server's own rank, the next server's, the spares', the other servers'. */
 int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place) {
     const pli_event_job *job = &audit->job;
+    if (job->homes > 0) return place % job->workers;
     const int32_t        near = job->servers < audit_first_places(audit) ? job->servers : audit_first_places(audit);
     if (place < near) return job->first_server + (home + place) % job->servers;
     if (place - near < job->spares) return job->workers - job->spares + place - near;
     return job->first_server + (home + place - job->spares) % job->servers;
+}
+
+int32_t audit_first_place(const pli_audit *audit, int32_t home, int32_t i) {
+    const pli_event_job *job = &audit->job;
+    if (job->homes == 0) return i < audit->places && i < audit_first_places(audit) ? i : -1;
+    if (i >= job->replicas || i >= job->homes) return -1;
+    const int32_t before = i == 0 ? job->workers - 1 : audit_first_place(audit, home, i - 1);
+    const int32_t own = home % job->workers;
+    const int32_t first = own < job->homes ? own : (home / job->workers + own) % job->homes;
+    const int32_t rank = (first + i) % job->homes;
+    return before + 1 + (rank - (before + 1) % job->workers + job->workers) % job->workers;
+}
+
+int32_t audit_is_first(const pli_audit *audit, int32_t home, int32_t place) {
+    for (int32_t i = 0, at; (at = audit_first_place(audit, home, i)) >= 0; i++)
+        if (at == place) return i;
+    return -1;
 }
 
 const char *audit_name_replica(const pli_audit *audit, const audit_server *replica, char text[48]) {
@@ -52,13 +73,14 @@ plait_status audit_replica_of(pli_audit *audit, const pli_event *event, audit_se
     audit_home *home = &audit->home[event->home];
     if (!pli_grow((void **)&home->replica, &home->capacity, home->n + 1, sizeof *home->replica))
         return audit_no_memory(err);
-    int64_t at = home->n++;
+    const int32_t first = audit_is_first(audit, event->home, event->place);
+    int64_t       at = home->n++;
     for (; at > 0 && home->replica[at - 1].place > event->place; at--) home->replica[at] = home->replica[at - 1];
     home->replica[at] = (audit_server){ .stream = -1,
                                      .rank = event->rank,
                                      .home = event->home,
                                      .place = event->place,
-                                     .source = event->place < audit_first_places(audit) ? event->place - 1 : -1 };
+                                     .source = first > 0 ? audit_first_place(audit, event->home, first - 1) : -1 };
     *copy_out = &home->replica[at];
     return PLAIT_OK;
 }
@@ -80,7 +102,7 @@ static plait_status load_hand(pli_audit *audit, audit_server *replica, const pli
     audit_home *home = &audit->home[replica->home];
     audit_hand *hand = hand_of(home, event->place, event->whom);
     if (!names_other(audit, event)) return contradicts(audit, event, "handed its state to nobody", err);
-    if (replica->place > 0 && !replica->served && audit->job.replicas < 3)
+    if (replica->place > 0 && !replica->served && audit->job.replicas < 3 && audit->job.homes == 0)
         return contradicts(audit, event, "handed over what it did not serve", err);
     if (hand == NULL) {
         if (!pli_grow((void **)&home->hand, &home->hands_capacity, home->hands + 1, sizeof *home->hand))
@@ -122,7 +144,8 @@ plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_even
     audit_server *replica;
     PLI_TRY(audit_replica_of(audit, event, &replica, err));
     replica->stream = stream;
-    const bool begun = event->place < audit_first_places(audit) || replica->copied > 0;
+    const int32_t first = audit_is_first(audit, event->home, event->place);
+    const bool    begun = first >= 0 || replica->copied > 0;
     switch (event->kind) {
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP:
@@ -141,9 +164,13 @@ plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_even
         replica->due = ++replica->copied;
         return PLAIT_OK;
     case PLI_EVENT_SERVE:
-        if (event->place == 0) return contradicts(audit, event, "serves in its own place", err);
+        if (first == 0) return contradicts(audit, event, "serves in its own place", err);
         if (!begun) return contradicts(audit, event, "served before it had begun", err);
         replica->served = true;
+        return PLAIT_OK;
+    case PLI_EVENT_OUT:
+        if (audit->job.homes == 0) return contradicts(audit, event, "made way where no shards move", err);
+        replica->out = true;
         return PLAIT_OK;
     default: return PLAIT_OK;
     }
@@ -181,7 +208,7 @@ static void free_copy(const pli_audit *audit, audit_server *replica) {
 static void leave_out_unmade(const pli_audit *audit, audit_home *home) {
     int64_t n = 0;
     for (int64_t i = 0; i < home->n; i++) {
-        if (home->replica[i].place < audit_first_places(audit) || home->replica[i].copied > 0)
+        if (home->replica[i].copied > 0 || audit_is_first(audit, home->replica[i].home, home->replica[i].place) >= 0)
             home->replica[n++] = home->replica[i];
         else
             free_copy(audit, &home->replica[i]);
@@ -205,19 +232,22 @@ static bool ends_well(const pli_audit *audit, const audit_server *replica) {
 static plait_status settle_home(pli_audit *audit, int32_t h, bool *whole_out, plait_error *err) {
     audit_home   *home = &audit->home[h];
     audit_server *last = NULL;
-    for (int32_t place = 0; place < audit->places && place < audit_first_places(audit); place++)
+    for (int32_t i = 0, place; (place = audit_first_place(audit, h, i)) >= 0; i++)
         *whole_out = *whole_out && (audit_replica_at(audit, h, place) != NULL || never_came(audit, h, place));
     leave_out_unmade(audit, home);
     for (int64_t i = 0; i < home->n; i++) {
         audit_server *replica = &home->replica[i];
         PLI_TRY(check_made(audit, replica, whole_out, err));
         replica->cut = is_cut(audit, replica);
-        const bool serves = replica->served || (replica->place == 0 && last == NULL);
-        if (serves && (last == NULL || !ends_well(audit, last) || ends_well(audit, replica))) last = replica;
+        const bool serves = replica->served || (last == NULL && audit_is_first(audit, h, replica->place) == 0);
+        if (serves && (last == NULL || last->out || !ends_well(audit, last) || ends_well(audit, replica)))
+            last = replica;
     }
     if (last != NULL) last->counts = true;
-    for (int32_t place = 0; last != NULL && place < last->place; place++)
+    for (int32_t place = 0; last != NULL && audit->job.homes == 0 && place < last->place; place++)
         audit->dead[audit_rank_of(audit, h, place)] = true;
+    for (int64_t i = 0; last != NULL && audit->job.homes > 0 && &home->replica[i] < last; i++)
+        if (!home->replica[i].out) audit->dead[home->replica[i].rank] = true;
     return PLAIT_OK;
 }
 

@@ -2,7 +2,7 @@
  * over may lack updates that were not yet acknowledged. */
 #include "watch/audit/reads.h"
 
-enum { PLACE_AT_BIT = 56 };
+enum { PLACE_AT_BIT = 44 };
 
 /* Versions of a replica come after all those of replicas at places before it. */
 static uint64_t version_of(const view *v) { return v->piece->version | (uint64_t)v->piece->place << PLACE_AT_BIT; }
