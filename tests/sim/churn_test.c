@@ -57,6 +57,7 @@ typedef struct plan {
     policy      kind;
     bool        lossy;
     int32_t     workers, servers, slots, replicas, kills, turns, revives;
+    int32_t     logical; /* shards for each worker, which move (table/copies/moves.h); 0: as the table has them */
     bool        killed[RANKS_MAX];
     bool        stays[WORKERS_MAX]; /* it is in from the first to the last clock, unless it dies */
     int32_t     sides, side[RANKS_MAX];
@@ -73,7 +74,7 @@ typedef struct board {
     int32_t  with_table;
     uint64_t late_ns[WORKERS_MAX]; /* the last acknowledgement while the ranks were apart, after NOTICED_NS */
     char     why[400];
-    int64_t  all, some, nobody, early, joined, left, away, counted; /* counts of all jobs */
+    int64_t  all, some, nobody, early, joined, left, away, counted, moved; /* counts of all jobs */
 } board;
 
 static board *shown;
@@ -234,6 +235,7 @@ static void plan_drawn(uint64_t seed, plan *p) {
     p->servers = pli_random_below(&r, 3) > 0 || p->kind.sums ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
     p->slots = elastic ? 1 + (int32_t)pli_random_below(&r, (uint64_t)p->workers - 2) : 0;
     const int32_t holders = p->servers > 0 ? p->servers : p->workers - p->slots;
+    p->logical = p->slots > 0 && p->servers == 0 ? (int32_t)(seed % 3) : 0;
     p->replicas = holders >= 3 && !p->kind.sums && pli_random_below(&r, 3) == 0 ? 3 : 2;
     p->heals = (heal)pli_random_below(&r, HEALS);
     p->lossy = pli_random_below(&r, 3) == 0;
@@ -254,10 +256,12 @@ static bool has_majority(const plan *p, int32_t side) {
 static bool may_go_on(const plan *p, int32_t side, bool must) {
     const int32_t first = p->servers > 0 ? p->workers : 0;
     const int32_t holders = p->servers > 0 ? p->servers : p->workers - p->slots;
-    int32_t       workers = 0;
+    int32_t       workers = 0, others = 0;
     bool          all = true;
     for (int32_t w = 0; w < p->workers; w++) workers += p->side[w] == side && (p->stays[w] || !must);
-    for (int32_t s = 0; s < (p->kind.sums ? 1 : holders); s++) {
+    for (int32_t w = 0; w < p->workers; w++) others += p->side[w] != side;
+    if (p->logical > 0) all = others < p->replicas || !must; /* shards may lie anywhere */
+    for (int32_t s = 0; s < (p->kind.sums ? 1 : holders) && p->logical == 0; s++) {
         bool some = false;
         for (int32_t i = 0; i < p->replicas; i++) some = some || p->side[first + (s + i) % holders] == side;
         all = all && some;
@@ -353,8 +357,10 @@ static plait_status body(plait_comm *comm, void *unused) {
     o.consistency = run.p.kind.consistency;
     o.replicas = run.p.replicas;
     o.slots = run.p.slots;
+    o.logical_servers = run.p.logical;
     PLI_TRY(plait_job_create(comm, &o, &job));
     plait_status status = pli_comm_is_worker(comm) ? work(job) : PLAIT_OK;
+    shown->moved += plait_job_moved(job);
     if (status >= 0) return plait_job_destroy(&job);
     pli_job_abandon(&job);
     return status;
@@ -432,7 +438,7 @@ static int run_here(const void *drawn) {
 static bool run_apart(const plan *p) {
     board *b = shown;
     *b = (board){ .all = b->all, .some = b->some, .nobody = b->nobody, .early = b->early, .joined = b->joined,
-                  .left = b->left, .away = b->away, .counted = b->counted };
+                  .left = b->left, .away = b->away, .counted = b->counted, .moved = b->moved };
     const char *end = run_in_process(run_here, p);
     if (end == NULL) return true;
     print_message("PLAIT_SEED=%llu, %s %s, %d replicas, %d workers, %d of them slots, %d servers: %s\n%s\n",
@@ -443,11 +449,12 @@ static bool run_apart(const plan *p) {
 
 static void tell(int64_t n, const board *b) {
     printf("%lld jobs: %lld went on whole, %lld in part, %lld not at all; in %lld the sides came before the job; %lld "
-           "workers joined, %lld left, %lld were away at the end; %lld collectives\n",
+           "workers joined, %lld left, %lld were away at the end; %lld collectives; %lld shards moved\n",
            (long long)n, (long long)(shown->all - b->all), (long long)(shown->some - b->some),
            (long long)(shown->nobody - b->nobody), (long long)(shown->early - b->early),
            (long long)(shown->joined - b->joined), (long long)(shown->left - b->left),
-           (long long)(shown->away - b->away), (long long)(shown->counted - b->counted));
+           (long long)(shown->away - b->away), (long long)(shown->counted - b->counted),
+           (long long)(shown->moved - b->moved));
 }
 
 static void test_every_split_of_four_servers(void **unused) {
@@ -515,6 +522,7 @@ static void test_drawn_jobs(void **unused) {
     if (n < DRAWN) return;
     assert_true(shown->some > before.some && shown->nobody > before.nobody && shown->all > before.all);
     assert_true(shown->joined - before.joined > n / 4 && shown->left - before.left > n / 8);
+    assert_true(shown->moved - before.moved > n / 4);
 }
 
 int main(void) {
