@@ -19,9 +19,9 @@
 static void test_clocks(void **state) {
     (void)state;
     uint64_t wall = pli_now_ns(), cpu = pli_cpu_ns();
-    while (pli_cpu_ns() - cpu < 2000000) {}
-    assert_true(pli_now_ns() - wall >= 1000000); /* one thread: CPU time passes no faster than the clock; half of it
-                                                  * is allowed for rounding */
+    while (pli_cpu_ns() - cpu < 40000000) {}
+    assert_true(pli_now_ns() - wall >= 20000000); /* one thread: CPU time passes no faster than the clock; half of it
+                                                   * is allowed for rounding, by a few ms on some machines */
 }
 
 static void test_figures(void **state) {
