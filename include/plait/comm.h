@@ -106,6 +106,10 @@ PLAIT_API int32_t plait_comm_threads(const plait_comm *comm); /* compute threads
 PLAIT_API const char *plait_comm_transport(const plait_comm *comm);
 PLAIT_API const char *plait_comm_host(const plait_comm *comm);
 
+/** Which life of its rank this is: 1, or 2 if it has died and was started anew (plait_job_opts.revives). A later life
+ *  sends and receives no tagged messages, and has no collectives outside of its job (EREFUSED). */
+PLAIT_API int32_t plait_comm_life(const plait_comm *comm);
+
 /** 1 if all ranks of the job are threads of this process, else 0. */
 PLAIT_API int plait_comm_one_process(const plait_comm *comm);
 

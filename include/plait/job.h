@@ -69,6 +69,11 @@ typedef struct plait_job_opts {
                                           for those who join if each then has 64 KiB                        */
     uint64_t              move_rate;   /* with slots: so many bytes of rows a second leave a rank at most because shards
                                           move; 0 (default): no bound. A rank's death is made good without one       */
+    int                   revives;     /* with slots, over sim: 1: the body runs again on a worker that has died and
+                                          that the cluster's file starts anew (docs/simulation.md). It creates the
+                                          job and the same tables again, without the others, holds no shards, is away
+                                          and may join; no shard of the job moves. The run has no other job. Default 0:
+                                          it votes, and no more */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -85,7 +90,8 @@ PLAIT_API plait_status plait_run(const plait_comm_opts *comm_opts, const plait_j
 
 /** Joins a job. opts may be NULL. A rank is in one job at a time (plait_train makes its own); jobs that live at the
  *  same time need a communicator each. Errors: EMISMATCH the ranks' options differ; EINVAL the rank is in a job that
- *  has not ended. Collective over all ranks. */
+ *  has not ended. Collective over all ranks. In a later life of the rank (plait_comm_life) it joins the job in which
+ *  the former one died, by itself; servers compare the options when it creates tables. */
 PLAIT_API plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out);
 
 /** Leaves the job: returns when all workers have called it, and frees the job's tables. Ranks that hold shards serve

@@ -176,6 +176,9 @@ typedef struct pli_event {
     int32_t        place;  /* server side: which replica of them */
     const pli_event_group *group; /* NULL: of all workers' tables */
     int32_t        rank, peer, table, shard, whom;
+    int32_t        life;   /* JOB of a worker: which life of its rank begins, from 1 on (0: 1). A reader sets it in all
+                            * events of the worker */
+    int32_t        whose;  /* GONE: which life of peer, VIEW: which of whom (0: 1) */
     int64_t        clock, rows;
     uint64_t       seq, version, row;
     uint64_t       incs; /* get: the worker's own incs, not yet pushed, that are laid over the values */

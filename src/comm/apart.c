@@ -2,9 +2,13 @@
  * log of members and a membership machine of its own (views.h), as if it were a process. Ranks learn how others have
  * ended from here, as soon as they hear them: what the transport knows for certain is told, not found out.
  *
- * A rank that has died may be started anew. Then it is a voter and nothing else: its machine asks to return to the
- * view, and its vote counts from then on; the job's machines know it as dead (membership.h; Paris, "Voting with
- * witnesses", ICDCS 1986, on voters that hold nothing).
+ * A rank that has died may be started anew. Its machine asks to return to the view, and its vote counts from then on
+ * (membership.h; Paris, "Voting with witnesses", ICDCS 1986, on voters that hold nothing). As a rule it is that and
+ * nothing else, and the job's machines know it as dead. In a run that renews its dead (pli_comm_renews) its body runs
+ * again as soon as a view has it. Each other rank knows it as dead until its own view has the new life, and then tells
+ * its machines that the rank has JOINED; a message that comes before waits until then. What the former life sent, and
+ * is still on its way, is dropped from then on. How the new life ends is told as the end of any other, but only to
+ * ranks that know it.
  *
  * All of this runs on one thread of the system, whose actors take turns; a turn may end wherever a log's machines are
  * told. So what is told is noted before. */
@@ -23,7 +27,8 @@ typedef struct ending {
 struct pli_apart {
     ending *of;    /* [size] */
     bool   *knows; /* [size, size] has the first learned of the second's end? */
-    bool   *anew;  /* [size] it has died, and was started anew */
+    bool   *anew;  /* [size] it has died, and was started anew; its body does not run */
+    uint32_t *life; /* [size] whose end `of` tells, if it tells one */
 };
 
 bool pli_apart_open(pli_world *world) {
@@ -33,7 +38,9 @@ bool pli_apart_open(pli_world *world) {
     apart->of = pli_calloc(size, sizeof *apart->of);
     apart->knows = pli_calloc(size * size, sizeof *apart->knows);
     apart->anew = pli_calloc(size, sizeof *apart->anew);
-    return apart->of != NULL && apart->knows != NULL && apart->anew != NULL;
+    apart->life = pli_calloc(size, sizeof *apart->life);
+    for (size_t r = 0; apart->life != NULL && r < size; r++) apart->life[r] = 1;
+    return apart->of != NULL && apart->knows != NULL && apart->anew != NULL && apart->life != NULL;
 }
 
 void pli_apart_close(pli_world *world) {
@@ -44,6 +51,7 @@ void pli_apart_close(pli_world *world) {
     pli_free(apart->of);
     pli_free(apart->knows);
     pli_free(apart->anew);
+    pli_free(apart->life);
     pli_free(apart);
 }
 
@@ -75,7 +83,8 @@ void pli_world_learn(pli_world *world) {
     for (int32_t o = 0; o < size; o++)
         for (int32_t r = 0; r < size && decides(world, o); r++) {
             bool *knows = &apart->knows[(size_t)o * (size_t)size + (size_t)r];
-            if (*knows || !apart->of[r].is || (!together && !world->ops->hears(world->transport, o, r))) continue;
+            if (*knows || !apart->of[r].is || world->members[o].life[r] != apart->life[r]) continue;
+            if (!together && !world->ops->hears(world->transport, o, r)) continue;
             *knows = true;
             learn(&world->members[o], r);
         }
@@ -99,14 +108,37 @@ void pli_apart_stop(pli_members *members, const plait_error *why) {
     pli_comm_ring(comm);
 }
 
-void pli_world_revive(pli_world *world, int32_t rank) {
+bool pli_world_revive(pli_world *world, int32_t rank) {
     struct pli_apart *apart = world->apart;
     const size_t      size = (size_t)world->size;
-    if (apart->anew[rank] || !atomic_load(&world->survives)) return;
-    apart->anew[rank] = pli_views_revive(&world->members[rank], 2);
+    if (!apart->of[rank].is || apart->of[rank].kind != PLI_MEMBER_DIED || !atomic_load(&world->survives)) return false;
+    apart->anew[rank] = pli_views_revive(&world->members[rank], apart->life[rank] + 1);
     memset(apart->knows + (size_t)rank * size, 0, size * sizeof *apart->knows);
     for (size_t o = 0; o < size; o++) apart->knows[o * size + (size_t)rank] = true; /* that it asks says it */
     pli_log(world->log, PLAIT_LOG_INFO, rank, "comm", "rank %d was started anew, and asks to vote again", rank);
+    return apart->anew[rank];
+}
+
+bool pli_world_renew(pli_world *world, int32_t rank) {
+    struct pli_apart *apart = world->apart;
+    const size_t      size = (size_t)world->size;
+    pli_members      *members = &world->members[rank];
+    plait_comm       *comm = pli_world_comm(world, rank);
+    if (!apart->anew[rank] || !atomic_load(&world->renews) || rank >= world->place.workers || comm->died_in == 0 ||
+        !pli_views_votes(members))
+        return false;
+    apart->anew[rank] = false;
+    apart->life[rank]++;
+    pli_msg_free(&apart->of[rank].word);
+    apart->of[rank] = (ending){ 0 };
+    memset(apart->knows + (size_t)rank * size, 0, size * sizeof *apart->knows);
+    for (size_t o = 0; o < size; o++) apart->knows[o * size + (size_t)rank] = false;
+    pli_comm_begin_life(comm, apart->life[rank]);
+    pli_views_begin_life(members, apart->life[rank]);
+    pli_log(world->log, PLAIT_LOG_INFO, rank, "comm", "rank %d lives anew, for the %s time", rank,
+            apart->life[rank] == 2 ? "second" : "next");
+    pli_world_learn(world);
+    return true;
 }
 
 bool pli_world_decides(const pli_world *world, int32_t rank) { return decides(world, rank); }

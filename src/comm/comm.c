@@ -92,6 +92,11 @@ static plait_status may_call(plait_comm *comm, const plait_group *group) {
         pli_fail(&comm->error, PLAIT_EINVAL, "rank %d is a server; only workers call collectives", comm->rank);
     else if (group != NULL && group->me < 0)
         pli_fail(&comm->error, PLAIT_EREFUSED, "rank %d is no member of group %s", comm->rank, group->name);
+    else if (comm->life > 1 && pli_carriage_of(comm, (plait_group *)group)->carrier.gather == NULL)
+        pli_fail(&comm->error, PLAIT_EREFUSED,
+                 "a collective of rank %d, which was started anew (plait_comm_life), is refused outside of its job: "
+                 "the others have gone on without it",
+                 comm->rank);
     else
         return PLAIT_OK;
     return pli_comm_failed(comm);

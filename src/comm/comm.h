@@ -118,6 +118,11 @@ plait_status pli_comm_leave(plait_comm *comm, plait_status status);
  *  Every process of the job calls this before work that relies on it; an earlier death has lost the job for good.
  *  Any thread. */
 void pli_comm_survive(plait_comm *comm);
+/** Of such a run whose ranks may be started anew (sim): the body runs again on a worker that was killed in the job at
+ *  hand, once the others have it in a view again, in its next life (pli_comm_incarnation). Machines hear of it by
+ *  JOINED. It takes part in that job's messages alone: collectives that are not carried, and tagged messages, know it
+ *  as dead. Without this call it votes, and no more. Any thread. */
+void pli_comm_renews(plait_comm *comm);
 
 /** The rank dies with any of these others (ranks [n], copied), whether one has died already or dies later: its waits
  *  end with EPEER, whose text names who died and whose rank is its own, its machines say no more, and the others hear

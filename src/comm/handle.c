@@ -89,10 +89,8 @@ void pli_comm_living(const plait_comm *comm, int32_t *place_out, int32_t *living
 uint32_t pli_comm_epoch(const plait_comm *comm) {
     return atomic_load_explicit(&comm->members->view, memory_order_relaxed);
 }
-uint32_t pli_comm_incarnation(const plait_comm *comm) {
-    (void)comm; /* threads and mpi start no rank anew */
-    return 1;
-}
+uint32_t pli_comm_incarnation(const plait_comm *comm) { return comm->life; }
+int32_t  plait_comm_life(const plait_comm *comm) { return comm == NULL ? 0 : (int32_t)comm->life; }
 bool             pli_comm_has_failed(plait_comm *comm) { return pli_comm_is_lost(comm, NULL, NULL) < 0; }
 uint64_t         pli_comm_resend_after_ns(const plait_comm *comm) { return comm->world->place.resend_after_ns; }
 const plait_log *pli_comm_log(const plait_comm *comm) { return comm->world->log; }

@@ -63,6 +63,7 @@ typedef struct pli_member_event {
     int32_t         rank;
     uint32_t        epoch; /* the number of the view from this event on */
     plait_error     why;
+    uint32_t        life; /* which life of the rank it is about; 0 or 1: the first */
     bool            mute; /* it died without telling anything itself: why is what others saw */
 } pli_member_event;
 

@@ -42,16 +42,19 @@ bool pli_members_append(pli_members *members, pli_member_kind kind, int32_t rank
                         uint32_t view) {
     pli_world *world = members->world;
     pthread_mutex_lock(&world->lock);
-    if (atomic_load_explicit(&members->ended[rank], memory_order_relaxed) != 0) {
+    const uint8_t ended = atomic_load_explicit(&members->ended[rank], memory_order_relaxed);
+    const bool    joins = kind == PLI_MEMBER_JOINED;
+    if (ended != (joins ? PLI_MEMBER_DIED + 1 : 0)) {
         pthread_mutex_unlock(&world->lock);
         return false;
     }
+    members->life[rank] += joins;
     int32_t           n = atomic_load_explicit(&members->n_events, memory_order_relaxed);
     pli_member_event *event = &members->events[n];
     const uint32_t    now = atomic_load_explicit(&members->view, memory_order_relaxed);
     *event = (pli_member_event){
         .kind = kind, .rank = rank, .epoch = view > 0 ? view : kind == PLI_MEMBER_DIED ? now + 1 : now,
-        .why = { .rank = rank }, .mute = mute
+        .why = { .rank = rank }, .life = members->life[rank], .mute = mute
     };
     atomic_store_explicit(&members->view, event->epoch, memory_order_relaxed);
     if (kind == PLI_MEMBER_DIED) {
@@ -61,10 +64,11 @@ bool pli_members_append(pli_members *members, pli_member_kind kind, int32_t rank
         for (int32_t i = 0; i < world->place.count; i++)
             if (world->local[i].members == members) die_with(&world->local[i], &event->why);
     }
-    atomic_store_explicit(&members->ended[rank], (uint8_t)(kind + 1), memory_order_release);
+    atomic_store_explicit(&members->ended[rank], joins ? 0 : (uint8_t)(kind + 1), memory_order_release);
     atomic_store(&members->n_events, n + 1);
     pthread_mutex_unlock(&world->lock);
-    pli_log(world->log, PLAIT_LOG_DEBUG, rank, "comm", kind == PLI_MEMBER_DIED ? "%s" : "has left", event->why.text);
+    pli_log(world->log, PLAIT_LOG_DEBUG, rank, "comm", "%s",
+            kind == PLI_MEMBER_DIED ? event->why.text : joins ? "lives anew" : "has left");
     return true;
 }
 
@@ -149,6 +153,7 @@ plait_status pli_world_missed(pli_world *world, const pli_coll *coll, int32_t wo
 }
 
 void pli_comm_survive(plait_comm *comm) { atomic_store(&comm->world->survives, true); }
+void pli_comm_renews(plait_comm *comm) { atomic_store(&comm->world->renews, true); }
 
 plait_status pli_comm_die_with(plait_comm *comm, int32_t n, const int32_t *ranks, plait_error *err) {
     pli_world *world = comm->world;
@@ -167,6 +172,7 @@ plait_status pli_comm_die_with(plait_comm *comm, int32_t n, const int32_t *ranks
 
 void pli_comm_kill(plait_comm *comm, const plait_error *why) {
     pli_world *world = comm->world;
+    comm->died_in = comm->in_job ? comm->jobs : 0;
     atomic_store(&comm->killed, true);
     pli_comm_fail(comm, why);
     if (world->ops->drain != NULL) return; /* the transport wakes the rank itself, and tells the others after a while */

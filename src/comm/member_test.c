@@ -51,9 +51,13 @@ static pli_world *begin(void) {
     world->members->events = pli_calloc(RANKS, sizeof *world->members->events);
     world->members->ended = pli_calloc(RANKS, sizeof *world->members->ended);
     world->local = pli_aligned(sizeof *world->local);
+    world->members->life = pli_calloc(RANKS, sizeof *world->members->life);
     assert_true(world->members->events != NULL && world->members->ended != NULL && world->local != NULL);
+    assert_non_null(world->members->life);
+    for (int r = 0; r < RANKS; r++) world->members->life[r] = 1;
     plait_comm *comm = world->local;
     memset(comm, 0, sizeof *comm);
+    comm->life = 1;
     comm->world = world;
     comm->members = world->members;
     pli_sheet_init(&comm->sheet);

@@ -359,8 +359,17 @@ void pli_world_deliver(pli_world *world, pli_msg *msg) {
     }
     int32_t src = msg->head.src, dst = msg->head.dst;
     const pli_members *members = pli_world_comm(world, dst)->members;
-    if (atomic_load_explicit(&members->ended[src], memory_order_relaxed) == PLI_MEMBER_DIED + 1) {
-        pli_msg_free(&msg); /* from a rank that has died */
+    const uint32_t     life = members->life[src];
+    if (msg->head.incarnation > life && world->apart != NULL) { /* this rank does not know yet that src lives anew */
+        pli_msg **last = &pli_world_comm(world, dst)->early;
+        while (*last != NULL) last = &(*last)->next;
+        msg->next = NULL;
+        *last = msg;
+        return;
+    }
+    if (msg->head.incarnation != life ||
+        atomic_load_explicit(&members->ended[src], memory_order_relaxed) == PLI_MEMBER_DIED + 1) {
+        pli_msg_free(&msg); /* from a life that is over */
         return;
     }
     pli_work work;
@@ -368,6 +377,20 @@ void pli_world_deliver(pli_world *world, pli_msg *msg) {
     hand(pli_world_comm(world, dst), msg, &work);
     pli_doctor_received(world, src, dst);
     pli_work_run(&work, world);
+}
+
+void pli_members_take_early(pli_members *members) {
+    pli_world *world = members->world;
+    for (int32_t i = 0; i < world->place.count; i++) {
+        if (world->local[i].members != members) continue;
+        pli_msg *early = world->local[i].early;
+        world->local[i].early = NULL;
+        for (pli_msg *next; early != NULL; early = next) {
+            next = early->next;
+            early->next = NULL;
+            pli_world_deliver(world, early);
+        }
+    }
 }
 
 void pli_members_announce(pli_members *members) {

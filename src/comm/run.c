@@ -99,6 +99,7 @@ static void init_comm(plait_comm *comm, pli_world *world, int32_t rank) {
     comm->world = world;
     comm->members = pli_world_members(world, rank);
     comm->rank = rank;
+    comm->life = 1;
     comm->error.rank = -1;
     comm->result_why.rank = rank;
     pli_sheet_init(&comm->sheet);
@@ -116,12 +117,27 @@ static void destroy_comm(plait_comm *comm) {
             pli_msg_free(&msg);
         }
     pli_comm_free_ports(comm);
+    pli_msg_free_list(&comm->early);
     pli_free(comm->carriage.absent);
     pli_pool_destroy(&comm->pool);
     pli_sheet_destroy(&comm->sheet);
     pthread_mutex_destroy(&comm->reason_lock);
     pthread_mutex_destroy(&comm->failed_lock);
     pli_free(comm->fellows);
+}
+
+/* What it has sent counts on, and the job in which its former life was killed is to be its first. */
+void pli_comm_begin_life(plait_comm *comm, uint32_t life) {
+    pli_world     *world = comm->world;
+    const int32_t  rank = comm->rank;
+    const uint16_t jobs = (uint16_t)(comm->died_in - 1);
+    uint64_t       sent[PLI_PORT_MAX];
+    for (int32_t p = 0; p < PLI_PORT_MAX; p++) sent[p] = atomic_load_explicit(&comm->sent[p], memory_order_relaxed);
+    destroy_comm(comm);
+    init_comm(comm, world, rank);
+    for (int32_t p = 0; p < PLI_PORT_MAX; p++) atomic_store_explicit(&comm->sent[p], sent[p], memory_order_relaxed);
+    comm->life = life;
+    comm->jobs = jobs;
 }
 
 static bool init_hosts(pli_world *world) {
@@ -154,9 +170,11 @@ static bool init_members(pli_world *world) {
         members->world = world;
         members->me = world->place.first + i;
         atomic_store(&members->view, 1);
-        members->events = pli_calloc(size, sizeof *members->events);
+        members->events = pli_calloc(size * PLI_MEMBER_EVENTS, sizeof *members->events);
         members->ended = pli_calloc(size, sizeof *members->ended);
-        if (members->events == NULL || members->ended == NULL) return false;
+        members->life = pli_calloc(size, sizeof *members->life);
+        if (members->events == NULL || members->ended == NULL || members->life == NULL) return false;
+        for (size_t r = 0; r < size; r++) members->life[r] = 1;
     }
     return world->members != NULL && (world->n_members == 1 || pli_apart_open(world));
 }
@@ -166,6 +184,7 @@ static void free_members(pli_world *world) {
         pli_views_close(&world->members[i]);
         pli_free(world->members[i].events);
         pli_free((void *)world->members[i].ended);
+        pli_free(world->members[i].life);
     }
     pli_apart_close(world);
     pli_free(world->members);
@@ -312,7 +331,9 @@ static void close_ports(plait_comm *comm) {
 static void note_failure(pli_world *world, const plait_comm *comm) {
     int32_t nobody = -1, living = -1;
     atomic_compare_exchange_strong(&world->first_failed, &nobody, comm->rank - world->place.first);
-    if (atomic_load(&comm->killed) && world->place.count == world->size) return; /* the others end well without it */
+    /* The others end well without it. So they do without one that was started anew, and comes to nothing. */
+    const bool again = comm->life > 1 && comm->result == PLAIT_EPEER;
+    if ((atomic_load(&comm->killed) || again) && world->place.count == world->size) return;
     atomic_compare_exchange_strong(&world->first_living, &living, comm->rank - world->place.first);
 }
 

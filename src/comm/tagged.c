@@ -23,9 +23,20 @@ plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void
     return pli_comm_send_msg(comm, to, tag, msg);
 }
 
+/* To the others' tagged messages its rank is dead. */
+static plait_status refuse_anew(plait_comm *comm, const char *call) {
+    if (comm->life < 2) return PLAIT_OK;
+    pli_fail(&comm->error, PLAIT_EREFUSED, "%s by rank %d, which was started anew (plait_comm_life), is refused: its "
+                                           "tables alone go on", call, comm->rank);
+    return pli_comm_failed(comm);
+}
+
 plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_msg *msg) {
-    size_t bytes = msg->head.body_bytes;
-    if (to != comm->rank && pli_members_have_end(comm->members, to)) {
+    size_t             bytes = msg->head.body_bytes;
+    const plait_status anew = refuse_anew(comm, "send");
+    if (anew < 0) pli_msg_free(&msg);
+    if (anew < 0) return anew;
+    if (to != comm->rank && (pli_members_have_end(comm->members, to) || comm->members->life[to] > 1)) {
         pli_msg_free(&msg);
         if (pli_comm_is_lost(comm, NULL, &comm->error) == 0)
             pli_fail(&comm->error, PLAIT_EPEER, "send: rank %d has left", to);
@@ -107,6 +118,7 @@ plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *
         pli_fail(&comm->error, PLAIT_EINVAL, "recv: rank %d of %d, tag %d", from, comm->world->size, tag);
         return pli_comm_failed(comm);
     }
+    PLI_TRY(refuse_anew(comm, "recv"));
     pli_comm_enter(comm, "plait_comm_recv");
     return pli_comm_leave(comm, pli_comm_recv(comm, from, tag, data, capacity, bytes_out, from_out));
 }

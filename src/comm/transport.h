@@ -134,9 +134,12 @@ uint64_t pli_world_beat(pli_world *world, uint64_t now_ns);
  *  hears have ended. silent: observer has not heard rank for cut_off_ns. heard: it hears it. vote: a message (taken)
  *  of the machines of membership has come. turn: due work of the rank's machine; false: it needs no further turn. */
 void pli_world_learn(pli_world *world);
-/** revive: a rank that has died was started anew: it votes again, once the others have it in a view, and does nothing
- *  else. decides: has the rank a machine of membership that takes part? */
-void pli_world_revive(pli_world *world, int32_t rank);
+/** revive: a rank that has died, and whose body has ended, was started anew: it votes again, once the others have it in
+ *  a view. false: it was not, since the run does not go on without its dead, or for want of memory. renew: it has its
+ *  vote again, and its body is to run once more, by pli_world_run_rank; false: not yet, or never (pli_comm_renews).
+ *  decides: has the rank a machine of membership that takes part? */
+bool pli_world_revive(pli_world *world, int32_t rank);
+bool pli_world_renew(pli_world *world, int32_t rank);
 bool pli_world_decides(const pli_world *world, int32_t rank);
 void pli_world_silent(pli_world *world, int32_t observer, int32_t rank);
 void pli_world_heard(pli_world *world, int32_t observer, int32_t rank);

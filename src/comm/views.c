@@ -53,13 +53,30 @@ static void note(pli_views *v, int32_t rank, const plait_error *why, bool mute) 
     *v->heard[rank] = (news){ .why = *why, .mute = mute };
 }
 
-/* Tells the machines of the ranks that the view lacks. true: there are some. */
+/* Does the view have a later life of the rank than the log of members? */
+static bool lives_anew(const pli_members *members, const pli_views *v, int32_t rank) {
+    return rank != members->me && pli_ranks_has(v->m.members, rank) && v->m.lives[rank] > members->life[rank];
+}
+
+/* The view has a later life of some ranks, of which the log has the end of the one before. */
+static bool add_lives(pli_members *members, const pli_views *v) {
+    bool any = false;
+    if (!atomic_load(&members->world->renews)) return false; /* else they vote, and no more */
+    for (int32_t r = 0; r < members->world->size; r++) {
+        if (!lives_anew(members, v, r)) continue;
+        any = pli_members_append(members, PLI_MEMBER_JOINED, r, NULL, false, (uint32_t)v->m.view) || any;
+    }
+    return any;
+}
+
+/* Tells the machines of the ranks whose life the view lacks. true: there are some. */
 static bool add_deaths(pli_members *members, pli_views *v) {
     const pli_world *world = members->world;
     bool             any = false;
     for (int32_t r = 0; r < world->size; r++) {
         news known = { .mute = true };
-        if (pli_ranks_has(v->m.members, r) || pli_members_have_end(members, r)) continue;
+        const bool has = pli_ranks_has(v->m.members, r) && !lives_anew(members, v, r);
+        if (has || pli_members_have_end(members, r)) continue;
         if (v->heard[r] != NULL) {
             known = *v->heard[r];
         } else {
@@ -69,8 +86,10 @@ static bool add_deaths(pli_members *members, pli_views *v) {
             known.why.rank = r;
         }
         any = pli_members_append(members, PLI_MEMBER_DIED, r, &known.why, known.mute, (uint32_t)v->m.view) || any;
+        pli_free(v->heard[r]); /* it was of this life */
+        v->heard[r] = NULL;
     }
-    return any;
+    return add_lives(members, v) || any;
 }
 
 /* This rank may not go on. true: that is new. */
@@ -101,6 +120,7 @@ static void finish(pli_members *members, pli_views *v, pli_out *out) {
     if (lost && world->apart != NULL) pli_apart_stop(members, &why);
     else if (lost) pli_world_fail(world, &why);
     if (died) pli_members_announce(members);
+    if (died) pli_members_take_early(members);
 }
 
 static pli_views *begin(pli_members *members, pli_out *out) {
@@ -213,6 +233,23 @@ bool pli_views_revive(pli_members *members, uint32_t incarnation) {
                                           false);
     pthread_mutex_unlock(&v->lock);
     return made;
+}
+
+void pli_views_begin_life(pli_members *members, uint32_t life) {
+    pli_out    out;
+    pli_world *world = members->world;
+    pli_views *v = begin(members, &out);
+    if (v == NULL) return;
+    pthread_mutex_lock(&world->lock);
+    atomic_store(&members->n_events, 0);
+    for (int32_t r = 0; r < world->size; r++) {
+        atomic_store(&members->ended[r], 0);
+        members->life[r] = r == members->me ? life : 1;
+    }
+    atomic_store(&members->lost, false);
+    atomic_store(&members->view, (uint32_t)v->m.view);
+    pthread_mutex_unlock(&world->lock);
+    finish(members, v, &out);
 }
 
 bool pli_views_votes(pli_members *members) {

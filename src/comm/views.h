@@ -36,6 +36,9 @@ void     pli_views_left(pli_members *members, const pli_msg *msg);
  *  nothing else of it lives. false: no memory. votes: is it in a view again? */
 bool pli_views_revive(pli_members *members, uint32_t incarnation);
 bool pli_views_votes(pli_members *members);
+/** A view has this life of the log's own rank, whose body begins: the log forgets what the former life knew, and begins
+ *  with who is dead, and who lives anew. */
+void pli_views_begin_life(pli_members *members, uint32_t life);
 /** Due work. Returns when it wants another turn. */
 uint64_t pli_views_turn(pli_members *members, uint64_t now_ns);
 /** Does its machine need no turn before the next event? */

@@ -122,16 +122,22 @@ struct plait_comm {
     pthread_t    thread; /* threads only */
     plait_status result;
     plait_error  result_why;
+
+    uint32_t   life;  /* which life of its rank, from 1 on; changed between two lives */
+    uint16_t   died_in; /* the job in which it was killed; 0: in none */
+    pli_msg   *early; /* from lives of ranks that its log of members does not have yet, oldest first (apart.c) */
 };
 
 /* Membership, as one rank knows it: a log that only grows. An event is added after all messages of its rank were
  * pushed. All ranks of a process share one, unless the transport cuts them off from each other (pli_place.cut_off). */
+enum { PLI_MEMBER_EVENTS = 3 /* of a rank at most: it dies, returns once, and ends */ };
 struct pli_members {
     pli_world        *world;
     int32_t           me;       /* the rank that decides; the first of those that share it */
-    pli_member_event *events;   /* [size]; written under world->lock */
+    pli_member_event *events;   /* [PLI_MEMBER_EVENTS size]; written under world->lock */
     _Atomic int32_t   n_events; /* seq_cst, see pli_port */
     _Atomic uint8_t  *ended;    /* [size] pli_member_kind + 1, or 0 while the rank lives */
+    uint32_t         *life;     /* [size] which life of the rank that is about, from 1 on; under world->lock */
     _Atomic uint32_t  view;     /* the number of the view that the log has come to, from 1; written under world->lock */
     struct pli_views *views;    /* decides on views; NULL: nobody does */
     plait_error       lost_why; /* written under world->lock once */
@@ -159,6 +165,7 @@ struct pli_world {
     int32_t           n_members; /* 1 or size */
     struct pli_apart *apart;     /* how ranks have ended; NULL: all share a log */
     _Atomic bool      survives; /* see pli_comm_survive */
+    _Atomic bool      renews;   /* see pli_comm_renews  */
     pli_heartbeat     heart;    /* used by the thread that calls pli_world_beat; size 0: there are no beats */
     int32_t          *beats;    /* [2 size] room for a turn's result; the same thread's */
     _Atomic uint32_t *heard;    /* [size] heard since the last turn: the sender's view; 0: not heard. Any thread sets
@@ -238,7 +245,8 @@ void pli_comm_end_calls(plait_comm *comm, bool failed_itself);
 /** Fills why with what the others hear of a rank that failed with text. */
 void pli_member_reason(plait_error *why, int32_t rank, const char *text);
 /** Adds an event to the log: it is in force from this view on; 0: a death makes the next one. DIED loses the job,
- *  unless it survives. A second event of a rank is ignored: false. Then tell all machines (pli_members_announce). */
+ *  unless it survives. JOINED begins the next life of a rank that has died. A second end of a life is ignored: false.
+ *  Then tell all machines (pli_members_announce). */
 bool pli_members_append(pli_members *members, pli_member_kind kind, int32_t rank, const plait_error *why, bool mute,
                         uint32_t view);
 /** A rank has ended, as it says itself: adds the event and tells all machines of this process. A death in a job that
@@ -262,6 +270,10 @@ bool pli_apart_open(pli_world *world);
 void pli_apart_stop(pli_members *members, const plait_error *why);
 void pli_apart_close(pli_world *world);
 void pli_apart_end(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why);
+/** comm/run.c: the handle of a rank whose body has ended becomes that of its next life. */
+void pli_comm_begin_life(plait_comm *comm, uint32_t life);
+/** Delivers what has come too early for this log of members, as far as it is not so any more. */
+void pli_members_take_early(pli_members *members);
 
 /** Writes how texts name a rank of another process: "rank 2 on host b". */
 void pli_world_name(const pli_world *world, int32_t rank, char *text, size_t bytes);

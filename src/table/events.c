@@ -44,8 +44,8 @@ void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_
 
 /* --- of a worker -------------------------------------------------------------------------------------------------- */
 
-void pli_raise_job(const pli_event_sink *sink, int32_t rank, const pli_layout *layout) {
-    raise_job(sink, (pli_event){ .rank = rank }, layout);
+void pli_raise_job(const pli_event_sink *sink, int32_t rank, uint32_t life, const pli_layout *layout) {
+    raise_job(sink, (pli_event){ .rank = rank, .life = (int32_t)life }, layout);
 }
 
 void pli_raise_table(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, pli_event_way way) {
@@ -130,7 +130,8 @@ void pli_raise_view(const pli_client *client, int32_t server, int32_t whom) {
                                                 .table = -1,
                                                 .clock = client->clock,
                                                 .seq = client->link[server].tx.next,
-                                                .whom = whom });
+                                                .whom = whom,
+                                                .whose = client->life[whom] });
 }
 
 void pli_client_keep_events(const pli_client *client) {
@@ -363,6 +364,7 @@ void pli_raise_tick(const pli_server *server, const pli_msg *msg) {
 void pli_raise_gone(const pli_server *server, int32_t worker) {
     pli_event event = pli_event_of_server(server, PLI_EVENT_GONE);
     event.peer = worker;
+    event.whose = server->replicas != NULL ? server->replicas->roster.life[worker] : 1;
     pli_event_raise(server->sink, &event);
 }
 

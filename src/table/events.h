@@ -12,7 +12,7 @@ void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_
 
 /* --- of a worker -------------------------------------------------------------------------------------------------- */
 
-void pli_raise_job(const pli_event_sink *sink, int32_t rank, const pli_layout *layout);
+void pli_raise_job(const pli_event_sink *sink, int32_t rank, uint32_t life, const pli_layout *layout);
 /** The worker's job goes on at this clock, from a checkpoint of this name; "": that is not known (yet). */
 void pli_raise_begin(const pli_event_sink *sink, int32_t rank, int64_t clock, const char *from);
 void pli_raise_table(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, pli_event_way way);

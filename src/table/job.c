@@ -35,7 +35,9 @@ int64_t plait_job_clock_now(const plait_job *job) {
 
 /* --- agreement ---------------------------------------------------------------------------------------------- */
 
+/* Who was started anew agrees with nobody: servers compare its options with theirs. */
 plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plait_status status, plait_error *err) {
+    if (pli_job_lives_anew(job)) return status;
     typedef struct vote { uint64_t hash; int64_t status; } vote;
     vote  mine = { .hash = hash, .status = status };
     vote *all = pli_array((size_t)job->layout.workers, sizeof *all);
@@ -69,7 +71,9 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
     uint32_t    epoch = pli_comm_epoch(comm), incarnation = pli_comm_incarnation(comm);
     job->worker = pli_comm_is_worker(comm);
     const bool moves = pli_moves_are_on(&job->layout); /* then all replicas are behind hosted.h, on any rank */
-    if (!moves && rank >= job->layout.first_server && rank < job->layout.first_server + job->layout.servers) {
+    const bool holds = !pli_job_lives_anew(job);       /* the shards of a dead rank are others' for good */
+    if (holds && !moves && rank >= job->layout.first_server &&
+        rank < job->layout.first_server + job->layout.servers) {
         PLI_TRY(pli_server_open(&job->server, &job->layout, rank, epoch, incarnation, err));
         job->serves = true;
         job->server.sink = events;
@@ -79,7 +83,8 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
         PLI_TRY(pli_port_open_in(comm, job->group, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port,
                                  err));
     }
-    if (job->layout.replicas > 1 && (moves || job->serves || rank >= job->layout.workers - job->layout.spares)) {
+    if (holds && job->layout.replicas > 1 &&
+        (moves || job->serves || rank >= job->layout.workers - job->layout.spares)) {
         PLI_TRY(pli_hosted_open(&job->hosted, &job->layout, rank, epoch, incarnation, events, err));
         pli_hosted_show(&job->hosted, pli_comm_sheet(comm), job->group != NULL ? plait_group_name(job->group) : "",
                         job->group != NULL ? job->group->numbers.rank : NULL);
@@ -89,7 +94,7 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
     pli_client_listen(&job->client, events);
-    pli_raise_job(job->client.sink, rank, &job->layout);
+    pli_raise_job(job->client.sink, rank, incarnation, &job->layout);
     if (job->group == NULL && job->layout.first_clock > 0)
         pli_raise_begin(job->client.sink, rank, job->layout.first_clock, "");
     return pli_port_open_in(comm, job->group, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
@@ -166,9 +171,10 @@ static plait_status check_all_agreed(plait_job *job, plait_error *err) {
 /* From now on the job survives the death of any one rank, or ends on all living ranks. */
 static plait_status outlive(plait_job *job, plait_error *err) {
     pli_comm_survive(job->comm);
+    if (job->revives) pli_comm_renews(job->comm);
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_comm_carry(job->comm, &(pli_carrier){ .gather = pli_job_gather, .user = job }, err));
-    return check_all_agreed(job, err);
+    return pli_job_lives_anew(job) ? PLAIT_OK : check_all_agreed(job, err);
 }
 
 static plait_status create(plait_comm *comm, const plait_job_opts *given, plait_job **job_out) {
@@ -186,8 +192,9 @@ static plait_status create(plait_comm *comm, const plait_job_opts *given, plait_
     job->comm = comm;
     plait_status status = pli_job_take_options(job, opts, err);
     if (status >= 0) status = pli_job_open_machines(job, err);
-    if (status >= 0) status = meet_servers(job);
-    if (pli_comm_is_worker(comm)) {
+    const bool anew = status >= 0 && pli_job_lives_anew(job);
+    if (status >= 0 && !anew) status = meet_servers(job);
+    if (pli_comm_is_worker(comm) && !anew) {
         if (job->layout.workers == 0) job->layout.workers = plait_comm_workers(comm);
         const int64_t of_workers[] = { job->batch, job->layout.first_clock };
         status = pli_job_agree(job, "job", pli_hash_bytes(of_workers, sizeof of_workers, job->layout.job_hash), status,

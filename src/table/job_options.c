@@ -19,7 +19,8 @@ static uint64_t job_hash(const plait_job *job) {
                     (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41 +
                     (uint64_t)job->layout.spares * 131101 + (uint64_t)job->layout.slots * 262147 +
                     (uint64_t)job->layout.homes * 524309 + (uint64_t)job->layout.servers * 1048583 +
-                    job->layout.move_rate * 2097169 + (uint64_t)job->layout.cut_fine * 4194319;
+                    job->layout.move_rate * 2097169 + (uint64_t)job->layout.cut_fine * 4194319 +
+                    (uint64_t)job->revives * 8388617;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -90,10 +91,10 @@ static plait_status copy_filters(plait_job *job, const plait_job_opts *opts, pla
 
 /* With slots, unless ranks only serve, servers are logical, and move with those who come and go (copies/moves.h). */
 static plait_status take_moves(plait_job *job, const plait_job_opts *opts, plait_error *err) {
-    const bool    moves = opts->slots > 0 && job->layout.first_server == 0;
+    const bool    moves = opts->slots > 0 && job->layout.first_server == 0 && !job->revives;
     const int32_t workers = job->layout.workers, most = PLI_LOGICAL_MAX / workers;
     const char   *of_moves = opts->move_rate > 0 ? "move_rate" : opts->logical_servers != 0 ? "logical_servers" : NULL;
-    if (!moves) return of_moves == NULL ? PLAIT_OK : pli_moves_check(of_moves, opts->slots, err);
+    if (!moves) return of_moves == NULL ? PLAIT_OK : pli_moves_check(of_moves, opts->slots, job->revives, err);
     if (opts->logical_servers < 0 || opts->logical_servers > most || most == 0)
         return pli_fail(err, PLAIT_EINVAL,
                         "%d logical servers for each of %d workers; expected 0 to %d, since a job has at most %d",
@@ -135,9 +136,13 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     job->layout.spares = opts->spares;
     PLI_TRY(pli_slots_check(opts->slots, workers, err));
     job->layout.slots = opts->slots;
+    job->revives = opts->revives != 0;
+    PLI_TRY(pli_revives_check(job->revives, opts->slots, plait_comm_transport(job->comm),
+                              pli_comm_cluster(job->comm) != NULL, pli_job_lives_anew(job), err));
     if (pli_comm_cluster(job->comm) != NULL)
         PLI_TRY(pli_script_check_turns(pli_comm_cluster(job->comm), workers, opts->slots, err));
-    job->left = plait_comm_rank(job->comm) < workers && plait_comm_rank(job->comm) >= workers - opts->slots;
+    job->left = plait_comm_rank(job->comm) < workers &&
+                (plait_comm_rank(job->comm) >= workers - opts->slots || pli_job_lives_anew(job));
     if (servers == 0) job->layout.servers -= opts->spares > 0 ? opts->spares : opts->slots;
     PLI_TRY(take_moves(job, opts, err));
     job->exact = opts->exact != 0;

@@ -154,6 +154,7 @@ struct plait_job {
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
     bool            quiet; /* in pli_job_pass */
+    bool            revives; /* workers that have died may return (job_roster.c) */
     plait_group    *fellows; /* of a part: see pli_job_end_clocks_with; NULL: none. Lent */
     int64_t        *missing; /* [layout.workers] with fellows: for whom one of them must stand in */
     bool            lent; /* lent by plait_run to the program's work, which must not destroy it */
@@ -201,6 +202,9 @@ struct plait_table {
     pli_piece               whole;   /* of which it is a piece */
     pli_sheet_row          *shown;   /* what others see of it (shown.h); NULL: nothing */
 };
+
+/** Was the rank started anew, so that the others have had the job for a while? */
+static inline bool pli_job_lives_anew(const plait_job *job) { return pli_comm_incarnation(job->comm) > 1; }
 
 /** Behind a clock with which workers have come: those hear how many times each table was zeroed, and in which clocks.
  *  came: this is one of them. (If all who were in have died since, nobody can tell.) Collective over those who are in.

@@ -17,6 +17,8 @@ enum {
     PLI_LOG_PLACES_MAX = 1 << 20,
     PLI_LOG_CHAIN_MAX = 64, /* places of a server whose shards do not move */
     PLI_LOG_GROUPS_MAX = 4096,
+    PLI_LOG_LIVES_MAX = 63,  /* of a rank */
+    PLI_LOG_LIFE = 1 << 17,  /* stands for one life more of a dead worker, added to its number */
     PLI_LOG_WHOSE = 0 /* in place of a kind: says to which copy the following records belong */
 };
 

@@ -247,6 +247,14 @@ static bool take_seq(pli_log_cursor *c) {
     return true;
 }
 
+/* A worker that has died, and in which of its lives. */
+static bool take_dead(pli_log_cursor *c, int32_t *worker) {
+    if (!take_i32(c, PLI_LOG_LIFE * PLI_LOG_LIVES_MAX - 1, worker)) return false;
+    c->event.whose = 1 + *worker / PLI_LOG_LIFE;
+    *worker %= PLI_LOG_LIFE;
+    return *worker <= PLI_LOG_RANKS_MAX;
+}
+
 static bool take_send(pli_log_cursor *c) {
     uint64_t n;
     if (!take_seq(c) || !take(c, PLI_LOG_TABLES_MAX, &n)) return false;
@@ -360,11 +368,11 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP: return take_apply(c);
     case PLI_EVENT_TICK: return take_seq(c);
-    case PLI_EVENT_VIEW: return take_seq(c) && take_i32(c, PLI_LOG_RANKS_MAX, &event->whom);
+    case PLI_EVENT_VIEW: return take_seq(c) && take_dead(c, &event->whom);
     case PLI_EVENT_HAND:
     case PLI_EVENT_REPLICA:
         return take_i32(c, 2 * PLI_LOG_RANKS_MAX, &event->peer) && take_i32(c, PLI_LOG_PLACES_MAX - 1, &event->whom);
-    case PLI_EVENT_GONE: return take_i32(c, PLI_LOG_RANKS_MAX, &event->peer);
+    case PLI_EVENT_GONE: return take_dead(c, &event->peer);
     case PLI_EVENT_PUSH:
     case PLI_EVENT_SUM:
         return take_i32(c, PLI_LOG_TABLES_MAX - 1, &event->table) && take_clock(c, c->memory.clock, &event->clock);
@@ -419,6 +427,7 @@ static bool take_event(pli_log_cursor *c, const log_side *s) {
                             .place = c->memory.place,
                             .group = s->group == 0 || c->group.id == 0 ? NULL : &c->group,
                             .rank = s->group == 0 ? s->rank : c->number,
+                            .life = s->life,
                             .peer = -1,
                             .table = -1,
                             .shard = -1,

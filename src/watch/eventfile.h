@@ -14,6 +14,7 @@ typedef struct log_side {
     uint32_t group;
     int32_t  rank;
     int      side;
+    int32_t  life;        /* of the rank, from 1 on */
     bool     cut;         /* the file of its last chunk is cut */
     int64_t  first, last; /* chunks */
 } log_side;

@@ -17,6 +17,7 @@ typedef struct log_stream {
     _Alignas(64) unsigned char *at; /* only the thread of this side writes it */
     unsigned char    *begin, *end;
     pli_stream_memory memory;
+    int32_t           life;   /* the one before the life of the rank whose stream it is: 0 as a rule */
     bool              failed; /* set by prepare: the stream ends here */
 } log_stream;
 
@@ -67,8 +68,8 @@ static void write_chunk(pli_eventlog *log, const unsigned char kind[4], int32_t 
 static void flush(pli_eventlog *log, const log_part *part, int32_t index) {
     log_stream         *s = &part->stream[index];
     const int32_t       number = index / PLI_SIDES;
-    const unsigned char kind[4] = { 'R', (unsigned char)(index % PLI_SIDES), (unsigned char)part->group,
-                                    (unsigned char)(part->group >> 8) };
+    const unsigned char kind[4] = { 'R', (unsigned char)(index % PLI_SIDES + PLI_SIDES * s->life),
+                                    (unsigned char)part->group, (unsigned char)(part->group >> 8) };
     if (s->at > s->begin)
         write_chunk(log, kind, part->rank == NULL ? number : part->rank[number], s->begin, (size_t)(s->at - s->begin));
     s->at = s->begin;
@@ -237,6 +238,11 @@ static unsigned char *put_job(unsigned char *at, const pli_event *event) {
     return event->group == NULL ? at : put_group(at, event->group);
 }
 
+/* A worker that has died, and in which of its lives. */
+static unsigned char *put_dead(unsigned char *at, int32_t worker, int32_t life) {
+    return put(at, (uint64_t)worker + PLI_LOG_LIFE * (uint64_t)(life > 1 ? life - 1 : 0));
+}
+
 /* In a stream about several copies: says to which copy the record belongs. */
 static unsigned char *put_whose(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
     if (!event->server || event->place == 0) return at;
@@ -270,8 +276,10 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
         at = put_seq(put(put(at, (uint64_t)event->table), (uint64_t)event->peer), event, memory);
         return put_z(at, event->shard);
     case PLI_EVENT_TICK: return put_seq(put(at, (uint64_t)event->peer), event, memory);
-    case PLI_EVENT_GONE: return put(at, (uint64_t)event->peer);
-    case PLI_EVENT_VIEW: return put(put_seq(put(at, (uint64_t)event->peer), event, memory), (uint64_t)event->whom);
+    case PLI_EVENT_GONE: return put_dead(at, event->peer, event->whose);
+    case PLI_EVENT_VIEW:
+        at = put_seq(put(at, (uint64_t)event->peer), event, memory);
+        return put_dead(at, event->whom, event->whose);
     case PLI_EVENT_TURN: return put_turn(at, event, memory);
     case PLI_EVENT_FELLOWS: return put_fellows(at, event, memory);
     case PLI_EVENT_BEGIN: return put_text(put_z(at, event->clock), event->info.from);
@@ -372,6 +380,15 @@ static log_part *part_of(pli_eventlog *log, const pli_event_group *group) {
     return part;
 }
 
+/* The worker's rank was started anew: another stream follows, which has nothing of the one before. */
+static void begin_life(pli_eventlog *log, const log_part *part, int32_t index, int32_t life) {
+    log_stream *s = &part->stream[index];
+    flush(log, part, index);
+    pli_memory_free(&s->memory);
+    s->failed = s->failed || life > PLI_LOG_LIVES_MAX || part->group != 0 || index % PLI_SIDES != 0;
+    if (!s->failed) s->life = life - 1;
+}
+
 static void raise_event(void *user, const pli_event *event) {
     pli_eventlog   *log = user;
     const log_part *part = part_of(log, event->group);
@@ -380,6 +397,7 @@ static void raise_event(void *user, const pli_event *event) {
     const int32_t   index = PLI_SIDES * event->rank + side;
     if (part == NULL || event->rank < 0 || event->rank >= part->n) return;
     log_stream *s = &part->stream[index];
+    if (event->kind == PLI_EVENT_JOB && event->life - 1 > s->life) begin_life(log, part, index, event->life);
     if (s->failed) return;
     if (!reserve(log, part, index, bytes_of(event)) || !prepare(s, event)) {
         s->failed = true;

@@ -3,18 +3,17 @@
  * A file is a head, chunks, and an end. All numbers are little-endian.
  *
  *     head    "plaitlog", u32 version, u32 0, char [16] name of the run
- *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 copies of servers' shards at places > 0, 3 locks on vertices),
- *             u16 group, u32 rank, u32 bytes, u32 checksum, records [bytes]. group 0: of all workers' tables; else of
- *             the group's tables
+ *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 copies of servers' shards at places > 0, 3 locks on vertices; 4 n:
+ *             the worker in life n + 1 of its rank), u16 group, u32 rank, u32 bytes, u32 checksum, records [bytes].
+ *             group 0: of all workers' tables; else of the group's tables
  *     end     a chunk 'E' without side and rank, whose 8 bytes are the number of chunks before it
  *
  * The records of one group, rank and side, over all chunks, are one *stream*. One thread at a time writes a stream,
- * into the stream's own buffer, so
- * logging takes no lock until a buffer is full. A checksum is the low half of XXH3-64 over the
- * chunk's first 12 bytes and its records. A file without its end was cut. A log is written in place, and not under a
- * temporary name, because a run that crashes then leaves a log that can be read as far as it was written. If a job has
- * replicas, it goes on without a rank that was killed; then a stream's records are written to the file before any other
- * rank can learn of what they record.
+ * into the stream's own buffer, so logging takes no lock until a buffer is full. A checksum is the low half of XXH3-64
+ * over the chunk's first 12 bytes and its records. A file without its end was cut. A log is written in place, and not
+ * under a temporary name, because a run that crashes then leaves a log that can be read as far as it was written. If a
+ * job has replicas, it goes on without a rank that was killed; then a stream's records are written to the file before
+ * any other rank can learn of what they record.
  *
  * A record has its kind (a byte), the time since the stream's last record in nanoseconds, and its fields, as
  * variable-length integers of 7 bits a byte, low bits first. z means zigzag (signed). A predictable field is written as
@@ -38,9 +37,9 @@
  *     GIVE     table, worker, z clock; MIX the same, and z clock of the GIVE
  *     CLOCK    z clock; BARRIER, LEAVE, DONE no fields
  *     APPLY    table, worker, z seq, z clock, z shard's number; DROP the same
- *     TICK     worker, z seq, z clock; GONE worker
+ *     TICK     worker, z seq, z clock; GONE the dead worker, + 2^17 (its life - 1)
  *     STAND, SERVE, OUT no fields
- *     VIEW     server, z seq, z clock, the dead worker
+ *     VIEW     server, z seq, z clock, the dead worker as in GONE
  *     HAND     rank, place of the new replica; COPY rank, place of the replica from which it was made
  *     ZERO     table, z clock, z shard's number (-1: a worker's; -2: it has dropped it)
  *     TURN     step, z clock, flags (1: all workers take the same, 2: in place of dead ones, 4 * the variables of
@@ -63,14 +62,14 @@
  * Version 5 knows no groups: its chunks have 0 in the place of the group. Before version 8 turns do not tell how many
  * variables a step has. Before version 9 there are no locks, and nobody tells of fellows;
  * before version 10 all jobs begin at clock 0, before version 11 there are no calls, and a shard's version does not
- * count them, before version 12 no shards move. All are read as well.
+ * count them, before version 12 no shards move, before version 13 no rank is started anew. All are read as well.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 12, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 13, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 
@@ -106,6 +105,8 @@ void         pli_logfile_close(pli_logfile **file);
 const char *pli_logfile_cut(const pli_logfile *file);
 int32_t     pli_logfile_streams(const pli_logfile *file);
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream);
+/** Which life of the rank the stream is of; 1 but for a worker that was started anew. */
+int32_t     pli_logfile_life(const pli_logfile *file, int32_t stream);
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream);
 /** Is it the stream of the rank's locks on vertices? */
 bool        pli_logfile_is_locks(const pli_logfile *file, int32_t stream);

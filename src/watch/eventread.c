@@ -6,20 +6,22 @@
 
 /* --- files and chunks --------------------------------------------------------------------------------------------- */
 
-static uint64_t stream_key(uint32_t group, int32_t rank, int side) {
-    return (uint64_t)group << 32 | (uint64_t)((int64_t)rank * PLI_SIDES + side);
+/* code: side + PLI_SIDES * (life - 1) */
+static uint64_t stream_key(uint32_t group, int32_t rank, int code) {
+    return (uint64_t)group << 32 | (uint64_t)code << 16 | (uint64_t)rank;
 }
 
-static bool add_chunk(pli_logfile *file, uint32_t group, int32_t rank, int side, const unsigned char *begin,
+static bool add_chunk(pli_logfile *file, uint32_t group, int32_t rank, int code, const unsigned char *begin,
                       const unsigned char *end) {
     if (!pli_grow((void **)&file->chunk, &file->chunks_capacity, file->chunks + 1, sizeof *file->chunk) ||
         !pli_grow((void **)&file->stream, &file->streams_capacity, file->streams + 1, sizeof *file->stream))
         return false;
-    const int64_t of = pli_keymap_add(&file->index, stream_key(group, rank, side));
+    const int64_t of = pli_keymap_add(&file->index, stream_key(group, rank, code));
     if (of < 0) return false;
     if (of == file->streams)
         file->stream[file->streams++] =
-            (log_side){ .group = group, .rank = rank, .side = side, .first = file->chunks };
+            (log_side){ .group = group, .rank = rank, .side = code % PLI_SIDES, .life = 1 + code / PLI_SIDES,
+                        .first = file->chunks };
     else
         file->chunk[file->stream[of].last].next = file->chunks;
     file->stream[of].last = file->chunks;
@@ -47,6 +49,12 @@ static plait_status garbled(const char *path, const unsigned char *at, const pli
     return pli_fail(err, PLAIT_EFORMAT, "%s: is garbled at byte %zu", path, (size_t)(at - mapped->data));
 }
 
+/* Workers alone have later lives, and only in the job of all. */
+static bool is_stream(unsigned char code, uint32_t group, uint32_t version) {
+    if (code < PLI_SIDES) return true;
+    return version >= 13 && group == 0 && code % PLI_SIDES == 0 && code / PLI_SIDES < PLI_LOG_LIVES_MAX;
+}
+
 /* Reads the chunks of one file. *whole_out: the file has its end. */
 static plait_status read_chunks(pli_logfile *file, const char *path, const pli_mapped *mapped, bool *whole_out,
                                 plait_error *err) {
@@ -58,7 +66,7 @@ static plait_status read_chunks(pli_logfile *file, const char *path, const pli_m
         const uint32_t       group = (uint32_t)at[2] | (uint32_t)at[3] << 8;
         const unsigned char *records = at + PLI_LOG_CHUNK_BYTES;
         bool                 is_end = at[0] == 'E';
-        if ((at[0] != 'R' && !is_end) || at[1] >= PLI_SIDES || rank >= PLI_LOG_RANKS_MAX ||
+        if ((at[0] != 'R' && !is_end) || !is_stream(at[1], group, version) || rank >= PLI_LOG_RANKS_MAX ||
             group >= (version < 6 ? 1 : PLI_LOG_GROUPS_MAX))
             return garbled(path, at, mapped, err);
         if (bytes > (size_t)(end - records)) return PLAIT_OK; /* the chunk is cut */
@@ -131,6 +139,7 @@ void pli_logfile_close(pli_logfile **file_ptr) {
 const char *pli_logfile_cut(const pli_logfile *file) { return file->cut; }
 int32_t     pli_logfile_streams(const pli_logfile *file) { return (int32_t)file->streams; }
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream) { return file->stream[stream].rank; }
+int32_t     pli_logfile_life(const pli_logfile *file, int32_t stream) { return file->stream[stream].life; }
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream) {
     return file->stream[stream].side > 0 && file->stream[stream].side != PLI_SIDE_LOCKS;
 }

@@ -28,6 +28,7 @@ static int servers(fixture *f, int arg) { return NEUTRAL_IF(plait_comm_servers(N
 static int threads(fixture *f, int arg) { return NEUTRAL_IF(plait_comm_threads(N(0, f->comm)) == 0); }
 static int transport(fixture *f, int arg) { return NEUTRAL_IF(strcmp(plait_comm_transport(N(0, f->comm)), "") == 0); }
 static int host(fixture *f, int arg) { return NEUTRAL_IF(strcmp(plait_comm_host(N(0, f->comm)), "") == 0); }
+static int life(fixture *f, int arg) { return NEUTRAL_IF(plait_comm_life(N(0, f->comm)) == 0); }
 static int one_process(fixture *f, int arg) { return NEUTRAL_IF(plait_comm_one_process(N(0, f->comm)) == 0); }
 static int error(fixture *f, int arg) {
     const plait_error *of_null = plait_comm_error(N(0, f->comm));
@@ -265,6 +266,7 @@ const null_case comm_cases[] = {
     { "comm_threads", threads, NULL },
     { "comm_transport", transport, NULL },
     { "comm_host", host, NULL },
+    { "comm_life", life, NULL },
     { "comm_one_process", one_process, NULL },
     { "comm_error", error, NULL },
     { "comm_bytes_sent", bytes_sent, NULL },

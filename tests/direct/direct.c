@@ -188,6 +188,11 @@ static bool is_there(const direct *d, const struct flight *f) {
 static bool is_due(const direct *d, int64_t i) {
     const struct flight *f = &d->bag[i];
     if (f->not_before_ns > d->now_ns || !is_there(d, f)) return false;
+    for (int64_t k = 0; f->msg == NULL && k < i; k++) { /* a machine hears of a rank's lives in their order */
+        const struct flight *before = &d->bag[k];
+        if (before->msg == NULL && before->src == f->src && before->dst == f->dst && before->port == f->port)
+            return false;
+    }
     if (f->may_overtake) return true;
     for (int64_t k = 0; k < i; k++) {
         const struct flight *before = &d->bag[k];
@@ -321,7 +326,7 @@ static void tell_members(direct *d, pli_member_kind kind, int32_t rank, const pl
         die("out of memory");
     pli_member_event *event = &d->members[d->n_members++];
     *event = (pli_member_event){ .kind = kind, .rank = rank, .epoch = (uint32_t)d->n_members + 1,
-                                   .why = { .rank = rank } };
+                                   .life = d->rank[rank].incarnation, .why = { .rank = rank } };
     if (why != NULL) event->why = *why;
     for (int32_t r = 0; r < d->ranks; r++)
         for (uint32_t p = 1; p < PLI_PORT_MAX; p++)
@@ -341,4 +346,17 @@ void direct_restart(direct *d, int32_t rank) {
     d->rank[rank].dead = false;
     d->rank[rank].incarnation++;
     d->rank[rank].epoch = (uint32_t)d->n_members + 1;
+}
+
+void direct_return(direct *d, int32_t rank) {
+    d->rank[rank].incarnation++;
+    direct_member(d, PLI_MEMBER_JOINED, rank, NULL);
+    d->rank[rank].epoch = (uint32_t)d->n_members + 1;
+    d->rank[rank].error = (plait_error){ 0 };
+}
+
+void direct_retell(direct *d, int32_t rank, uint32_t port) {
+    for (int64_t i = 0; i < d->n_members; i++)
+        if (d->members[i].rank != rank)
+            throw_in(d, (struct flight){ .src = rank, .dst = rank, .port = port, .news = (int32_t)i });
 }

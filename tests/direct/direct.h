@@ -60,6 +60,10 @@ void direct_member(direct *d, pli_member_kind kind, int32_t rank, const plait_er
 void direct_suspect(direct *d, int32_t rank, const plait_error *why);
 /** The rank lives anew: its next messages carry the next incarnation. Add its machines again. */
 void direct_restart(direct *d, int32_t rank);
+/** The dead rank lives anew, and the machines of all others are told. Add its machines again, and then tell each of
+ *  them what the others were told before. */
+void direct_return(direct *d, int32_t rank);
+void direct_retell(direct *d, int32_t rank, uint32_t port);
 
 uint64_t           direct_now(const direct *d);
 int64_t            direct_in_flight(const direct *d);

@@ -1,10 +1,11 @@
-/* Whole jobs in virtual time, in which all goes wrong together: ranks die, dead ranks are started anew and vote again,
- * workers join and leave as the cluster's file has it, ranks are parted into two to four sides, which heal or do not,
- * and messages are late, lost and doubled: some of a dead rank's come when a view without it has been decided, and must
- * not count. Jobs with slots (table/copies/roster.h) run under bsp with two or three replicas of each shard; others,
- * with a fixed number of workers, under ssp, async and allreduce as well. Every split of four servers is there, with
- * the workers apart or on the same ranks, and heals before anybody is suspected, while the vote may be under way, or
- * never. Each job runs in a process of its own (SimGrid takes one platform a process).
+/* Whole jobs in virtual time, in which all goes wrong together: ranks die; dead ranks are started anew, vote again and,
+ * in jobs with slots, work again; workers join and leave as the cluster's file has it; ranks are parted into two to
+ * four sides, which heal or do not; and messages are late, lost and doubled. Some of a dead rank's come when a view
+ * without it has been decided, or when its rank lives anew, and must not count. Jobs with slots (table/copies/roster.h)
+ * run under bsp with two or three replicas of each shard; others, with a fixed number of workers, under ssp, async and
+ * allreduce as well. Every split of four servers is there, with the workers apart or on the same ranks, and heals
+ * before anybody is suspected, while the vote may be under way, or never. Each job runs in a process of its own
+ * (SimGrid takes one platform a process).
  *
  * Of worker v's rows in clock c, whoever computes them adds 2^c to column v, so a value is the set of the clocks that
  * it contains: lost or doubled, it shows. The test keeps its own ledger of what was acknowledged to whom, and when:
@@ -55,7 +56,7 @@ typedef enum heal { BEFORE, MEANWHILE, NEVER } heal;
 typedef struct plan {
     uint64_t    seed;
     policy      kind;
-    bool        lossy;
+    bool        lossy, returns; /* returns: workers die, all of which are started anew */
     int32_t     workers, servers, slots, replicas, kills, turns, revives;
     int32_t     logical; /* shards for each worker, which move (table/copies/moves.h); 0: as the table has them */
     bool        killed[RANKS_MAX];
@@ -70,11 +71,13 @@ typedef struct board {
     uint64_t acknowledged[WORKERS_MAX]; /* a set of clocks */
     uint64_t seen[WORKERS_MAX][ITEMS][WORKERS_MAX];
     bool     read[WORKERS_MAX], well[WORKERS_MAX]; /* well: it has read all, or was away when the others had */
+    bool     again[WORKERS_MAX];                   /* a later life of it was in for a clock */
     uint64_t began_ns;                             /* when the last worker had its table */
     int32_t  with_table;
     uint64_t late_ns[WORKERS_MAX]; /* the last acknowledgement while the ranks were apart, after NOTICED_NS */
     char     why[400];
     int64_t  all, some, nobody, early, joined, left, away, counted, moved; /* counts of all jobs */
+    int64_t  begun, worked; /* later lives whose body began; jobs in which one of them ended a clock */
 } board;
 
 static board *shown;
@@ -102,14 +105,14 @@ static uint64_t between(pli_random *r, uint64_t low, uint64_t high) { return low
 static void say_deaths(plan *p, pli_random *r, uint64_t dies_ns[RANKS_MAX]) {
     for (int32_t k = 0; k < ranks_of(p); k++) dies_ns[k] = UINT64_MAX;
     for (int32_t i = 0; i < p->kills; i++) {
-        const int32_t victim = (int32_t)pli_random_below(r, (uint64_t)ranks_of(p));
+        const int32_t victim = (int32_t)pli_random_below(r, (uint64_t)(p->returns ? p->workers : ranks_of(p)));
         if (p->killed[victim]) continue;
         p->killed[victim] = true;
-        dies_ns[victim] = between(r, 6 * MS, 60 * MS);
+        dies_ns[victim] = between(r, 6 * MS, p->returns ? 20 * MS : 60 * MS);
         say(&p->cluster, "  - kill: {ranks: %d, at: %llu ns}\n", victim, (unsigned long long)dies_ns[victim]);
-        if (pli_random_below(r, 2) > 0) continue;
+        if (!p->returns && pli_random_below(r, 2) > 0) continue;
         say(&p->cluster, "  - revive: {ranks: %d, at: %llu ns}\n", victim,
-            (unsigned long long)(dies_ns[victim] + pli_random_below(r, 30 * MS)));
+            (unsigned long long)(dies_ns[victim] + pli_random_below(r, (p->returns ? 8 : 30) * MS)));
         p->revives++;
     }
 }
@@ -134,6 +137,7 @@ static void say_turns(plan *p, pli_random *r, const uint64_t dies_ns[RANKS_MAX])
 }
 
 static void say_sides(plan *p, pli_random *r) {
+    if (p->returns) return;
     p->from_ns = between(r, 10 * MS, 30 * MS);
     p->until_ns = p->heals == BEFORE      ? p->from_ns + PATIENCE_NS - 1 - pli_random_below(r, 18 * MS)
                   : p->heals == MEANWHILE ? p->from_ns + PATIENCE_NS + pli_random_below(r, 24 * MS)
@@ -167,7 +171,7 @@ static void say_cluster(plan *p, pli_random *r) {
         say(&p->cluster, "  - messages: {delay: %s, delayed: 0.1, doubled: 0.1, dropped: 0.05}\n",
             pli_random_below(r, 2) == 0 ? "1 ms" : "9 ms"); /* longer than until a death is noticed */
     /* A long cut long after the job, so that a short one meets a membership machine for each rank as well. */
-    if (p->heals == BEFORE || p->revives > 0) say(&p->cluster, "  - partition: {sides: [[0]], from: 3000 s}\n");
+    if (p->heals == BEFORE && p->sides > 1) say(&p->cluster, "  - partition: {sides: [[0]], from: 3000 s}\n");
 }
 
 static void plan_init(uint64_t seed, plan *p, pli_random *r) {
@@ -245,6 +249,24 @@ static void plan_drawn(uint64_t seed, plan *p) {
     say_cluster(p, &r);
 }
 
+/* Nobody is cut off. Workers with and without shards die, one or two, and their ranks are started anew soon after. */
+static void plan_returning(uint64_t seed, plan *p) {
+    pli_random r;
+    plan_init(seed, p, &r);
+    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 18, 0);
+    p->kind = policies[0];
+    p->returns = true;
+    p->workers = 3 + (int32_t)pli_random_below(&r, WORKERS_MAX - 2);
+    p->servers = pli_random_below(&r, 3) > 0 ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
+    p->slots = 1 + (int32_t)pli_random_below(&r, (uint64_t)p->workers - 2);
+    const int32_t holders = p->servers > 0 ? p->servers : p->workers - p->slots;
+    p->replicas = holders >= 3 && pli_random_below(&r, 2) == 0 ? 3 : 2;
+    p->lossy = pli_random_below(&r, 3) == 0;
+    p->kills = 1 + (int32_t)pli_random_below(&r, 2);
+    p->from_ns = p->until_ns = UINT64_MAX;
+    say_cluster(p, &r);
+}
+
 static bool has_majority(const plan *p, int32_t side) {
     int32_t n = 0;
     for (int32_t r = 0; r < ranks_of(p); r++) n += p->side[r] == side;
@@ -291,6 +313,7 @@ static plait_status one_clock(plait_job *job, plait_table *table, bool *away_out
     } while ((status = leaves ? plait_job_leave(job) : plait_job_clock(job)) == PLAIT_STAND_IN);
     if (status < 0) return status;
     acknowledge(comm, me, clock);
+    shown->again[me] = shown->again[me] || plait_comm_life(comm) > 1;
     shown->left += leaves;
     *away_out = leaves;
     return PLAIT_OK;
@@ -308,7 +331,8 @@ static plait_status count(plait_job *job) {
 static plait_status clocks(plait_job *job, plait_table *table, bool *away_out) {
     while (plait_job_clock_now(job) < CLOCKS) {
         if (*away_out) {
-            const plait_status status = plait_job_join(job, CLOCKS);
+            const bool         again = plait_comm_life(plait_job_comm(job)) > 1 && !run.p.turns;
+            const plait_status status = plait_job_join(job, again ? 0 : CLOCKS);
             if (status != PLAIT_OK) return status;
             *away_out = false;
             shown->joined += plait_job_clock_now(job) < CLOCKS;
@@ -323,12 +347,14 @@ static plait_status clocks(plait_job *job, plait_table *table, bool *away_out) {
 static plait_status work(plait_job *job) {
     plait_comm      *comm = plait_job_comm(job);
     const int32_t    me = plait_comm_rank(comm);
-    bool             away = me >= run.p.workers - run.p.slots;
+    const bool       again = plait_comm_life(comm) > 1;
+    bool             away = me >= run.p.workers - run.p.slots || again;
     double           values[ITEMS * SETS_WORKERS] = { 0 };
     plait_table     *table = NULL;
     PLI_TRY(make_sets(job, run.p.workers, &table));
-    shown->with_table++;
-    shown->began_ns = pli_comm_now(comm);
+    shown->with_table += !again;
+    shown->begun += again;
+    if (!again) shown->began_ns = pli_comm_now(comm);
     const plait_status status = clocks(job, table, &away);
     if (status < 0) return status;
     if (status == PLAIT_OK) {
@@ -358,6 +384,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     o.replicas = run.p.replicas;
     o.slots = run.p.slots;
     o.logical_servers = run.p.logical;
+    o.revives = run.p.slots > 0 && run.p.logical == 0;
     PLI_TRY(plait_job_create(comm, &o, &job));
     plait_status status = pli_comm_is_worker(comm) ? work(job) : PLAIT_OK;
     shown->moved += plait_job_moved(job);
@@ -414,6 +441,8 @@ static void check_ledger(const plan *p, plait_status status, const plait_error *
     shown->all += n == p->workers;
     shown->some += n > 0 && n < p->workers;
     shown->nobody += n == 0;
+    for (int32_t v = 0; p->returns && p->kills == 1 && v < p->workers; v++)
+        if (!shown->well[v] && !p->killed[v]) (void)wrong("one died, and rank %d does not end well: %s", v, err->text);
     if (p->kills > 0) return; /* with some ranks less another side, or none, may have what it takes */
     if ((p->heals == BEFORE || p->sides == 1) && n < p->workers)
         (void)wrong("the ranks were soon together again, but only %d end well: %s", n, err->text);
@@ -438,8 +467,12 @@ static int run_here(const void *drawn) {
 static bool run_apart(const plan *p) {
     board *b = shown;
     *b = (board){ .all = b->all, .some = b->some, .nobody = b->nobody, .early = b->early, .joined = b->joined,
-                  .left = b->left, .away = b->away, .counted = b->counted, .moved = b->moved };
+                  .left = b->left, .away = b->away, .counted = b->counted, .moved = b->moved, .begun = b->begun,
+                  .worked = b->worked };
     const char *end = run_in_process(run_here, p);
+    bool        again = false;
+    for (int32_t w = 0; w < p->workers; w++) again = again || b->again[w];
+    b->worked += again;
     if (end == NULL) return true;
     print_message("PLAIT_SEED=%llu, %s %s, %d replicas, %d workers, %d of them slots, %d servers: %s\n%s\n",
                   (unsigned long long)p->seed, p->kind.topology, p->kind.consistency, p->replicas, p->workers, p->slots,
@@ -449,12 +482,14 @@ static bool run_apart(const plan *p) {
 
 static void tell(int64_t n, const board *b) {
     printf("%lld jobs: %lld went on whole, %lld in part, %lld not at all; in %lld the sides came before the job; %lld "
-           "workers joined, %lld left, %lld were away at the end; %lld collectives; %lld shards moved\n",
+           "workers joined, %lld left, %lld were away at the end; %lld collectives; %lld shards moved; %lld dead ones "
+           "began anew, and in %lld jobs one of them worked again\n",
            (long long)n, (long long)(shown->all - b->all), (long long)(shown->some - b->some),
            (long long)(shown->nobody - b->nobody), (long long)(shown->early - b->early),
            (long long)(shown->joined - b->joined), (long long)(shown->left - b->left),
            (long long)(shown->away - b->away), (long long)(shown->counted - b->counted),
-           (long long)(shown->moved - b->moved));
+           (long long)(shown->moved - b->moved), (long long)(shown->begun - b->begun),
+           (long long)(shown->worked - b->worked));
 }
 
 static void test_every_split_of_four_servers(void **unused) {
@@ -505,6 +540,25 @@ static void test_who_returns_votes(void **unused) {
         }
 }
 
+/* At least one in three of the jobs has a dead one that ends a clock in its second life. */
+static void test_who_returns_works(void **unused) {
+    (void)unused;
+    const char *seed = getenv("PLAIT_SEED"), *many = getenv("PLAIT_SCHEDULES");
+    int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? DRAWN_FULL : DRAWN, from = 1, failed = 0;
+    const board before = *shown;
+    if (many != NULL) n = atoll(many);
+    if (seed != NULL) from = atoll(seed), n = 1;
+    for (int64_t i = 0; i < n && failed < (many != NULL ? 1 : 5); i++) {
+        plan p;
+        plan_returning((uint64_t)(from + i), &p);
+        failed += !run_apart(&p);
+    }
+    tell(n, &before);
+    assert_int_equal(failed, 0);
+    if (n < DRAWN) return;
+    assert_true(shown->worked - before.worked >= n / 3 && shown->begun - before.begun >= shown->worked - before.worked);
+}
+
 static void test_drawn_jobs(void **unused) {
     (void)unused;
     const char *seed = getenv("PLAIT_SEED"), *many = getenv("PLAIT_SCHEDULES");
@@ -529,6 +583,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split_of_four_servers),
         cmocka_unit_test(test_who_returns_votes),
+        cmocka_unit_test(test_who_returns_works),
         cmocka_unit_test(test_drawn_jobs),
     };
     void       *module, *entry; /* loaded once here, not by each process */

@@ -44,6 +44,7 @@ src/table/filter/                a filter's own demands; the order of filters
 src/table/job_clock.c            calls
 src/table/state/spec.c           a rule without the table's type
 src/table/table_call.c           calls
+src/watch/audit/schedule_dead.c  a log of ranks that were started anew
 END
 awk '{ print $1 }' "$work/allowed" >"$work/paths"
 (cd "$root" && grep -rn 'PLAIT_EREFUSED' src --include='*.c') | grep -v '_test[.]c:\|_fuzz[.]c:' >"$work/all" || true

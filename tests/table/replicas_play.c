@@ -27,6 +27,7 @@ static bool play(world *w) {
         if (w->dies && direct_events(w->d) >= w->death_at) kill_rank(w, w->victim, w->suspects);
         if (w->dies && w->fellow >= 0 && w->dead[w->victim] && direct_events(w->d) >= w->fellow_at) kill_fellow(w);
         if (w->dies && w->dies_again && w->dead[w->victim]) kill_another(w);
+        if (w->revives) revive_some(w);
         if (w->dies && w->second_at >= 0 && direct_events(w->d) >= w->second_at &&
             (!holds(w, w->second) || may_die(w, w->second)))
             kill_rank(w, w->second, w->suspects);
@@ -39,7 +40,7 @@ static bool play(world *w) {
         if (!moved && direct_step(w->d)) moved = true;
         for (int32_t i = 0; !moved && i < w->workers; i++) moved = step_worker(w, (first + i) % w->workers);
         for (int32_t r = 0; r < w->ranks; r++) {
-            if (w->dead[r] || direct_error(w->d, r)->code == 0) continue;
+            if (is_dead(w, r) || direct_error(w->d, r)->code == 0) continue;
             tell(w);
             fail_msg("rank %d: %s\nreplay: PLAIT_SEED=%llu", r, direct_error(w->d, r)->text,
                      (unsigned long long)w->seed);
@@ -53,12 +54,13 @@ static bool play(world *w) {
     return false;
 }
 
-void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, int mode) {
+void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, way how) {
     if (setjmp(gave_up) != 0) {
         witness_judge(&w->witness, false, w->seed, audit_judges);
         return;
     }
-    open_world(w, seed, replicas, lives, mode);
+    open_world(w, seed, replicas, lives, how);
+    w->revives = how == RETURNING && w->layout.slots > 0;
     const bool ends = play(w);
     if (ends) compare_copies(w);
     witness_judge(&w->witness, ends, w->seed, audit_judges);

@@ -30,12 +30,12 @@ static void play_schedules(int32_t replicas, uint64_t rare) {
         uint64_t     number = seed != NULL ? strtoull(seed, NULL, 10) : i == n ? rare : (uint64_t)(i + 1);
         bool         again = false;
         for (int32_t table = 0; table < TABLES_MAX; table++) forget_gets(table);
-        run_schedule(&w, number, replicas, false, false);
+        run_schedule(&w, number, replicas, false, FIXED);
         for (int32_t table = 0; table < TABLES_MAX; table++) {
             again = again || (w.opaque[table] && !w.rounds[table]);
             if (w.rounds[table]) forget_gets(table); /* what filters keep is another in the next run */
         }
-        if (again) run_schedule(&w, number, replicas, true, false);
+        if (again) run_schedule(&w, number, replicas, true, FIXED);
     }
 }
 

@@ -359,6 +359,7 @@ static bool end_away(world *w, int32_t k) {
     memcpy(me->covers, me->client.replaced, (size_t)w->workers);
     if (!over) {
         w->sooner += me->told;
+        w->returned_in += w->back[k] && me->clock < CLOCKS;
         after_clock(w, k);
         return true;
     }

@@ -13,7 +13,7 @@ const pli_event_sink *sink_of(const world *w) { return witness_sink(&w->witness)
 static void listen_to_clients(world *w) {
     for (int32_t k = 0; k < w->workers; k++) {
         pli_client_listen(&w->worker[k].client, sink_of(w));
-        pli_raise_job(sink_of(w), k, &w->layout);
+        pli_raise_job(sink_of(w), k, 1, &w->layout);
     }
 }
 
@@ -214,11 +214,11 @@ static void draw_backup(world *w) {
     w->layout.backup = 1 + (int32_t)pli_random_below(&r, (uint64_t)w->workers - 1);
 }
 
-void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, int mode) {
-    const bool elastic = mode != FIXED;
+void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, way how) {
+    const bool elastic = how != FIXED;
     memset(w, 0, sizeof *w);
     w->elastic = elastic;
-    w->moves = mode == MOVING;
+    w->moves = how == MOVING;
     w->seed = seed;
     pli_slice_bytes = (int64_t[]){ 1 << 20, 1000, 200, 20 }[seed % 4]; /* of a new replica's rows */
     pli_random  random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 7, 0);
@@ -320,14 +320,16 @@ void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, int mode)
     w->death_at = INT64_MAX;
 }
 
+static void close_worker(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    if (me->asking) pli_ask_abandon(&me->ask);
+    if (me->waiting) pli_ticket_free(&me->ticket);
+    for (int32_t t = 0; t < w->tables; t++) pli_client_table_close(&me->table[t]);
+    pli_client_close(&me->client);
+}
+
 void close_world(world *w) {
-    for (int32_t k = 0; k < w->workers; k++) {
-        worker *me = &w->worker[k];
-        if (me->asking) pli_ask_abandon(&me->ask);
-        if (me->waiting) pli_ticket_free(&me->ticket);
-        for (int32_t t = 0; t < w->tables; t++) pli_client_table_close(&me->table[t]);
-        pli_client_close(&me->client);
-    }
+    for (int32_t k = 0; k < w->workers; k++) close_worker(w, k);
     for (int32_t r = 0; r < w->ranks; r++) {
         if (serves(w, r)) pli_server_close(&w->server[r]);
         pli_hosted_close(&w->backups[r]);
@@ -467,8 +469,10 @@ void tell(const world *w) {
 
 void kill_rank(world *w, int32_t rank, bool suspected) {
     plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed" };
-    if (w->dead[rank] || (rank < w->workers && w->worker[rank].state == DONE)) return;
+    if (is_dead(w, rank) || (rank < w->workers && w->worker[rank].state == DONE)) return;
+    if (w->dead[rank]) suspected = false;
     w->dead[rank] = true;
+    if (rank < w->workers) w->back[rank] = false;
     w->zombie[rank] = suspected;
     if (suspected)
         direct_suspect(w->d, rank, &why);
@@ -476,8 +480,38 @@ void kill_rank(world *w, int32_t rank, bool suspected) {
     if (rank < w->workers && !suspected) w->worker[rank].state = DEAD;
 }
 
+void revive_some(world *w) {
+    const int32_t k = (int32_t)pick(w, (uint64_t)w->workers);
+    bool          goes_on = false;
+    enum { OFTEN = 4 };
+    if (w->returned == OFTEN || pick(w, 30) > 0 || !is_dead(w, k) || w->zombie[k] || w->worker[k].state != DEAD) return;
+    for (int32_t v = 0; v < w->workers; v++)
+        goes_on = goes_on || (!is_dead(w, v) && w->worker[v].state < LAST_READ);
+    if (!goes_on) return;
+    close_worker(w, k);
+    w->worker[k] = (worker){ 0 };
+    w->back[k] = true;
+    w->returned++;
+    direct_return(w->d, k);
+    worker *me = &w->worker[k];
+    const uint32_t life = ++w->lives[k] + 1;
+    SURE(w, pli_client_open(&me->client, &w->layout, k, 0, life, NULL) == PLAIT_OK);
+    pli_client_listen(&me->client, sink_of(w));
+    pli_raise_job(sink_of(w), k, life, &w->layout);
+    direct_add(w->d, k, PLI_PORT_CLIENT, &pli_client_ops, &me->client);
+    direct_retell(w->d, k, PLI_PORT_CLIENT);
+    for (int32_t t = 0; t < w->tables; t++) {
+        SURE(w, pli_client_table_open(&w->spec[t], &w->layout, &me->table[t], NULL) == PLAIT_OK);
+        SURE(w, pli_client_add_table(&me->client, me->table[t], NULL) == PLAIT_OK);
+        pli_raise_table(sink_of(w), k, &w->spec[t], PLI_WAY_SERVED);
+    }
+    me->goes = (int32_t)pick(w, 2);
+    memcpy(me->covers, me->client.replaced, (size_t)w->workers);
+    ask_join(w, k);
+}
+
 static bool is_at_work(const world *w, int32_t k) {
-    return !w->dead[k] && w->worker[k].state != AWAY && w->worker[k].state != DONE && w->worker[k].state != DEAD;
+    return !is_dead(w, k) && w->worker[k].state != AWAY && w->worker[k].state != DONE && w->worker[k].state != DEAD;
 }
 
 /* No rank hears of a view that is made after one that lacks it: it hears that it is out, and ends. */
@@ -491,7 +525,7 @@ static void end_zombies(world *w) {
 }
 
 static bool is_free_to_die(const world *w, int32_t rank) {
-    if (w->dead[rank] || (w->elastic && rank == w->anchor) || !may_die(w, rank)) return false;
+    if (is_dead(w, rank) || (w->elastic && rank == w->anchor) || !(w->dead[rank] || may_die(w, rank))) return false;
     return !w->bsp || w->leaver < 0 || rank >= w->workers;
 }
 

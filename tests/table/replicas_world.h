@@ -92,6 +92,10 @@ typedef struct world {
     pli_server  server[RANKS_MAX]; /* by rank */
     pli_hosted backups[RANKS_MAX];
     worker     worker[WORKERS_MAX];
+    bool       back[WORKERS_MAX]; /* a dead one's rank was started anew, and lives: as a worker, without shards */
+    bool       revives;
+    uint32_t   lives[WORKERS_MAX]; /* so often its rank was started anew */
+    int64_t    returned, returned_in; /* so many were started anew; and took part again */
     bool       dead[RANKS_MAX], zombie[RANKS_MAX]; /* zombie: taken for dead, and alive */
     bool       suspects; /* the victim is only taken for dead */
     uint64_t   barriers; /* bit c: behind clock c - 1 */
@@ -133,9 +137,15 @@ extern jmp_buf gave_up;
 
 /* --- replicas_world.c --------------------------------------------------------------------------------------------- */
 
-/** lives: nobody dies, whatever the seed says. elastic: workers come and go. */
-enum { FIXED, ELASTIC, MOVING }; /* moves: workers come and go, and shards move with them */
-void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, int mode);
+/** ELASTIC: workers come and go. */
+typedef enum way { FIXED, ELASTIC, RETURNING /* and dead ones do so */, MOVING /* and shards with them */ } way;
+
+/** lives: nobody dies, whatever the seed says. */
+void open_world(world *w, uint64_t seed, int32_t replicas, bool lives, way how);
+/** Has worker k died, and not returned? */
+static inline bool is_dead(const world *w, int32_t k) { return w->dead[k] && (k >= w->workers || !w->back[k]); }
+/** Now and then starts the rank of a dead worker anew. */
+void revive_some(world *w);
 void close_world(world *w);
 
 /** A random number from 0 to below - 1. */
@@ -169,7 +179,7 @@ void kill_fellow(world *w);
 /* --- replicas_play.c ---------------------------------------------------------------------------------------------- */
 
 /** Plays the seed's schedule, and judges it. */
-void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, int mode);
+void run_schedule(world *w, uint64_t seed, int32_t replicas, bool lives, way how);
 
 /* --- replicas_worker.c -------------------------------------------------------------------------------------------- */
 

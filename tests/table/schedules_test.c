@@ -289,7 +289,7 @@ static void open_world(world *w, uint64_t seed) {
         worker *me = &w->worker[k];
         SURE(w, pli_client_open(&me->client, &w->layout, k, 0, 1, NULL) == PLAIT_OK);
         pli_client_listen(&me->client, sink_of(w));
-        pli_raise_job(sink_of(w), k, &w->layout);
+        pli_raise_job(sink_of(w), k, 1, &w->layout);
         direct_add(w->d, k, PLI_PORT_CLIENT, &pli_client_ops, &me->client);
         me->values = calloc((size_t)ROWS * (size_t)w->workers, sizeof(double));
         me->leaves_at = pick(w, 6) == 0 ? (int64_t)pick(w, CLOCKS) : -1;

@@ -70,7 +70,7 @@ static void open_sums(world *w, uint64_t seed) {
         SURE(w, pli_collective_init(&me->collective, k, w->workers, w->lossy ? 2000000 : 0));
         direct_add(w->d, k, PLI_PORT_COLLECTIVE, &pli_collective_ops, &me->collective);
         pli_raise_server_job(&(pli_server){ .sink = sink_of(w), .layout = w->layout, .rank = k, .home = k });
-        pli_raise_job(sink_of(w), k, &w->layout);
+        pli_raise_job(sink_of(w), k, 1, &w->layout);
         for (int t = 0; t < w->tables; t++) {
             SURE(w,
                  pli_mirror_open(&w->spec[t], &scope, k, sink_of(w), NULL, NULL, &me->mirror[t], NULL) == PLAIT_OK);

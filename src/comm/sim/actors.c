@@ -57,7 +57,8 @@ static plait_status start(const char *name, sg_host_t host, xbt_main_func_t code
     if (r->sim->stacks_left < 1)
         return pli_fail(err, PLAIT_ENOMEM,
                         "%d simulated ranks have used up the address space of this process (ulimit -v)", r->sim->size);
-    if ((actor->bell = sg_sem_init(0)) == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %s", name);
+    if (actor->bell == NULL && (actor->bell = sg_sem_init(0)) == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %s", name);
     r->sim->mappings_left -= SIM_MAPPINGS;
     r->sim->stacks_left--;
     sg_actor_t born = sg_actor_init(name, host);
@@ -379,9 +380,23 @@ static void run_body(sim_rank *r) {
     pli_sim_thaw(r, &r->body);
     pli_world_run_rank(sim->world, r->rank);
     pli_sim_settle(sim);
+    r->ended = true;
     if (--sim->living == 0) end_all(sim);
+    if (sim->cuts != NULL) pli_sim_wake(sim, pli_sim_cuts_actor(sim)); /* it may be started anew */
+    pli_sim_wake_all(sim);
     for (int32_t i = 0; i < sim->size && sim->standing > 0; i++)
         if (isinf(pli_script_thaw(&sim->cluster, i, pli_sim_clock()))) fail_if_all_stand(sim, i);
+}
+
+void pli_sim_run_again(sim_rank *r) {
+    plait_error err;
+    r->dies = INFINITY;
+    r->dead = r->done = r->ended = false;
+    r->sim->living++;
+    if (start("body", r->place, actor_main, &r->body, &err) >= 0) return;
+    r->sim->living--;
+    r->dead = true;
+    fail(r->sim, &err);
 }
 
 /* --- the whole run ------------------------------------------------------------------------------------------------ */

@@ -1,14 +1,17 @@
-/* Long cuts, and what they do to membership. If the script cuts a link for longer than the patience (`cost: {patience}`
- * or the run's heartbeat), each rank has a log of members and a membership machine of its own (comm/apart.c), and one
- * more actor drives these machines: it tells each rank whom it has not heard for so long, and when it hears them again,
- * as the script has it; it carries what the machines say to each other, which a cut link loses; and it gives them their
- * turns. Signs of life and votes cost nothing, and are no part of the trace. A run whose script has no such cut has no
- * such actor, and the trace that it would have without this file. */
+/* Long cuts, ranks that are started anew, and what they do to membership. If the script cuts a link for longer than the
+ * patience (`cost: {patience}` or the run's heartbeat), or starts a rank anew, each rank has a log of members and a
+ * membership machine of its own (comm/apart.c), and one more actor drives these machines: it tells each rank whom it
+ * has not heard for so long, and when it hears them again, as the script has it; it carries what the machines say to
+ * each other, which a cut link loses; and it gives them their turns. Signs of life and votes cost nothing, and are no
+ * part of the trace. A rank that is started anew asks for its vote as soon as its body has ended; once it has that, its
+ * body may run again. A run whose script has neither has no such actor, and the trace that it would have without this
+ * file. */
 #include <math.h>
 
 #include "comm/sim/sim.h"
 
 enum { TURNS = 20 /* within the patience */ };
+#define NEVER_NS UINT64_C(5000000000) /* nobody is suspected, but votes have deadlines, too */
 
 typedef struct sim_vote {
     pli_msg *msg;
@@ -23,28 +26,17 @@ struct sim_cuts {
     bool     *silent; /* [size, size] the first was told that it does not hear the second */
 };
 
-/* A revived rank only votes, so some link or side must be cut: else nobody does. */
-static plait_status check_votes(const pli_transport *sim, double patience, plait_error *err) {
-    const pli_cluster *c = &sim->cluster;
-    for (int64_t i = 0; i < c->mishaps; i++)
-        if (c->mishap[i].kind == PLI_REVIVE)
-            return pli_fail(err, PLAIT_EINVAL,
-                            "%.100s:%d: revive is refused: a revived rank only votes, but nobody votes in this file, "
-                            "which cuts no link and parts no ranks for longer than the patience of %.9g s",
-                            c->path, c->mishap[i].line, patience);
-    return PLAIT_OK;
-}
-
 plait_status pli_sim_open_cuts(pli_transport *sim, uint64_t heartbeat_ns, pli_place *place, plait_error *err) {
     double patience = sim->cluster.cost.patience;
     if (patience == 0) patience = heartbeat_ns == UINT64_MAX ? (double)INFINITY : (double)heartbeat_ns * 1e-9;
-    if (sim->size < 2 || pli_script_longest_cut(&sim->cluster) <= patience) return check_votes(sim, patience, err);
+    const bool revives = !isinf(pli_script_next_revival(&sim->cluster, -1));
+    if (sim->size < 2 || (!revives && pli_script_longest_cut(&sim->cluster) <= patience)) return PLAIT_OK;
     struct sim_cuts *cuts = sim->cuts = pli_calloc(1, sizeof *cuts);
     if (cuts != NULL) cuts->silent = pli_calloc((size_t)sim->size * (size_t)sim->size, sizeof *cuts->silent);
     if (cuts == NULL || cuts->silent == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks that may be cut off from each other", sim->size);
     cuts->patience = patience;
-    place->cut_off_ns = (uint64_t)llround(patience * 1e9);
+    place->cut_off_ns = isinf(patience) ? NEVER_NS : (uint64_t)llround(patience * 1e9);
     return PLAIT_OK;
 }
 
@@ -124,10 +116,17 @@ static double next_turn(const pli_transport *sim, bool unsettled) {
     const double           now = pli_sim_clock();
     double                 next = pli_script_next_cut(&sim->cluster, cuts->patience, now);
     next = least(next, pli_script_next_revival(&sim->cluster, now));
-    if (unsettled || cuts->votes > 0) next = least(next, now + cuts->patience / TURNS);
+    if (unsettled || cuts->votes > 0) next = least(next, now + least(cuts->patience, NEVER_NS * 1e-9) / TURNS);
     for (int64_t i = 0; i < cuts->votes; i++)
         if ((double)cuts->vote[i].due_ns * 1e-9 > now) next = least(next, (double)cuts->vote[i].due_ns * 1e-9);
     return next;
+}
+
+static void revive(sim_rank *r) {
+    const pli_transport *sim = r->sim;
+    if (!r->revived && r->dead && r->ended && pli_script_revival(&sim->cluster, r->rank) <= pli_sim_clock())
+        r->revived = pli_world_revive(sim->world, r->rank);
+    if (r->revived && r->dead && pli_world_renew(sim->world, r->rank)) pli_sim_run_again(r);
 }
 
 void pli_sim_run_cuts(sim_actor *me) {
@@ -138,11 +137,11 @@ void pli_sim_run_cuts(sim_actor *me) {
         pli_world_learn(sim->world);
         for (int32_t r = 0; r < sim->size && !sim->over; r++) {
             if (is_frozen(sim, r, pli_sim_clock())) continue;
-            if (sim->rank[r].dead && pli_script_revival(&sim->cluster, r) <= pli_sim_clock())
-                pli_world_revive(sim->world, r);
+            revive(&sim->rank[r]);
             if (pli_world_decides(sim->world, r)) listen(sim, r);
             unsettled = pli_world_turn(sim->world, r, pli_sim_now(sim)) || unsettled;
         }
+        pli_world_learn(sim->world); /* a view may have a rank whose end was not to be told before */
         me->owed = 0; /* nobody computes this */
         pli_sim_settle(sim);
         if (!sim->over) pli_sim_rest(me, next_turn(sim, unsettled));

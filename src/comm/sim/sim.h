@@ -95,6 +95,8 @@ typedef struct sim_rank {
     int64_t        clock;
     double         dies; /* when; INFINITY: never */
     bool           dead, done;
+    bool           ended;   /* its body has returned */
+    bool           revived; /* it was started anew: once at most */
 } sim_rank;
 
 struct pli_transport {
@@ -142,6 +144,8 @@ void pli_sim_pay(sim_actor *me);
 void pli_sim_thaw(sim_rank *r, sim_actor *me);
 /** Ends the rank if the time of its death has come. */
 void pli_sim_die(sim_rank *r);
+/** The body of a rank that has died runs again, and dies no more. */
+void pli_sim_run_again(sim_rank *r);
 /** A message from src has been taken. */
 void pli_sim_taken(pli_transport *sim, sim_rank *src);
 

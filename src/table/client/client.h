@@ -84,6 +84,9 @@ typedef struct pli_client {
     uint8_t   *next;     /* [workers]: and begins to stand in for these          */
     uint8_t   *away;     /* [workers]: takes no clock in this worker's clock (roster.h) */
     uint8_t   *heard;    /* [workers]: PLI_LOG_HERE .., as the first server says of the next clock */
+    uint8_t   *heard_life; /* [workers]: and of which life of its rank                              */
+    uint8_t   *life;     /* [workers]: the same of this clock                                       */
+    uint8_t   *died;     /* [workers]: the last life that has died; 0: none                         */
     bool       leaving;  /* the clock that ends is its last one, for a while */
     bool       shut;     /* nobody is to be let in with the clock that ends */
     bool       lost_count; /* it has joined, and does not know how many calls there were (calls) */

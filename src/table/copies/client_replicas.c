@@ -7,10 +7,31 @@
 #include "table/copies/replicas.h"
 #include "table/events.h"
 
+enum { ABSENT_DIED = 1, ABSENT_LEFT };
+
+/* This rank has died before: it is away, and the shards that it had are not here any more. */
+static void begin_anew(pli_client *client) {
+    const pli_layout *layout = &client->layout;
+    const uint64_t    before = pli_seq_before(client->incarnation);
+    client->heard[client->rank] = PLI_LOG_AWAY;
+    client->away[client->rank] = client->replaced[client->rank] = client->next[client->rank] = 1;
+    client->absent[client->rank] = ABSENT_DIED;
+    for (int32_t s = 0; s < layout->servers; s++) {
+        pli_client_link *link = &client->link[s];
+        while (link->place < pli_replica_places(layout) &&
+               client->absent[pli_replica_rank(layout, s, link->place)] == ABSENT_DIED)
+            link->place++;
+        link->tx.next = before + 1;
+        link->tx.acked = before;
+        link->rx.expected = before + 1;
+        atomic_store_explicit(&link->safe, before, memory_order_relaxed);
+    }
+}
+
 plait_status pli_client_replicas_open(pli_client *client, plait_error *err) {
     const pli_layout *layout = &client->layout;
     const int32_t     past = layout->first_server + layout->servers;
-    client->dead = pli_calloc((size_t)layout->workers, 5);
+    client->dead = pli_calloc((size_t)layout->workers, 8);
     client->absent = pli_calloc((size_t)(past > layout->workers ? past : layout->workers), sizeof *client->absent);
     if (client->dead == NULL || client->absent == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", client->layout.servers);
@@ -18,10 +39,15 @@ plait_status pli_client_replicas_open(pli_client *client, plait_error *err) {
     client->next = client->replaced + client->layout.workers;
     client->away = client->next + client->layout.workers;
     client->heard = client->away + client->layout.workers;
+    client->heard_life = client->heard + client->layout.workers;
+    client->life = client->heard_life + client->layout.workers;
+    client->died = client->life + client->layout.workers;
+    memset(client->heard_life, 1, (size_t)layout->workers * 2);
     for (int32_t w = layout->workers - layout->slots; w < layout->workers; w++) {
         client->heard[w] = PLI_LOG_AWAY;
         client->away[w] = client->replaced[w] = client->next[w] = 1;
     }
+    if (client->incarnation > 1) begin_anew(client);
     client->left = client->away[client->rank] != 0;
     for (int32_t s = 0; s < layout->servers && pli_moves_are_on(layout); s++) {
         client->link[s].places = pli_moves_first(layout, s);
@@ -229,7 +255,8 @@ static void go_on_with(pli_client *client, uint64_t now_ns, int32_t server, int3
     pli_client_link *link = &client->link[server];
     link->place = place;
     pli_rx_destroy(&link->rx);
-    pli_rx_init(&link->rx); /* the other replica numbers its messages from 1 */
+    pli_rx_init(&link->rx); /* the other replica numbers its messages anew */
+    link->rx.expected = pli_seq_before(client->incarnation) + 1;
     link->state = 0;
     link->tx.arrived = 0;
     send_again(client, server, out);
@@ -277,13 +304,20 @@ static void redirect(pli_client *client, uint64_t now_ns, int32_t server, const 
     go_on_with(client, now_ns, server, place, out);
 }
 
+/* A server ends when all workers that it knows have let it go. It may not know yet that this rank lives anew: then the
+ * job is over. free: nothing is asked of it. */
+static void come_too_late(pli_client *client, int32_t server, int32_t rank, bool free, pli_out *out) {
+    client->link[server].lost = true;
+    if (!free) pli_client_lose(client, rank, "holds shards", "the others have ended the job", true, out);
+}
+
 void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
     const pli_layout *layout = &client->layout;
     bool              died = event->kind == PLI_MEMBER_DIED;
     if (event->kind == PLI_MEMBER_JOINED) return;
     if (event->rank >= 0 &&
         event->rank < (layout->first_server > 0 ? layout->first_server + layout->servers : layout->workers))
-        client->absent[event->rank] = died ? ABSENT_DIED : ABSENT_LEFT;
+        client->absent[event->rank] = died || event->life > 1 ? ABSENT_DIED : ABSENT_LEFT;
     for (int32_t s = 0; s < layout->servers; s++) {
         pli_client_link *link = &client->link[s];
         if (link->lost) continue;
@@ -295,11 +329,15 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
         if (died) {
             redirect(client, now_ns, s, event, out);
         } else {
-            (void)lets_go(client, s, out);
+            const bool free = lets_go(client, s, out);
             pli_tx_end(&link->tx); /* it needs no acknowledgement any more */
+            if (client->incarnation > 1) come_too_late(client, s, event->rank, free, out);
         }
     }
-    if (!died || event->rank < 0 || event->rank >= layout->workers || client->dead[event->rank]) return;
+    if (!died || event->rank < 0 || event->rank >= layout->workers) return;
+    const uint32_t life = event->life > 0 ? event->life : 1;
+    if (life > client->died[event->rank]) client->died[event->rank] = (uint8_t)life;
+    if (client->dead[event->rank] || life < client->life[event->rank]) return;
     client->dead[event->rank] = 1;
     if (client->replaced[event->rank]) return; /* it was away, or all others have stood in before this one came */
     atomic_fetch_add_explicit(&client->deaths, 1, memory_order_release);

@@ -22,7 +22,7 @@ static void recount(pli_client *client) {
 /* --- what is heard ------------------------------------------------------------------------------------------------ */
 
 uint64_t pli_roster_bytes(const pli_client *client, const pli_msg *safe) {
-    const uint64_t bytes = pli_pad8((uint64_t)client->layout.workers);
+    const uint64_t bytes = pli_roster_size(&client->layout);
     return safe->head.arg32 == bytes && safe->head.body_bytes >= bytes ? bytes : 0;
 }
 
@@ -32,7 +32,7 @@ void pli_client_hear_roster(pli_client *client, int32_t server, const pli_msg *s
         (uint64_t)safe->head.clock < client->link[server].closing)
         return;
     memset(client->heard, PLI_LOG_HERE, (size_t)client->layout.workers);
-    if (bytes > 0) memcpy(client->heard, pli_msg_body(safe), (size_t)client->layout.workers);
+    if (bytes > 0) memcpy(client->heard, pli_msg_body(safe), (size_t)client->layout.workers * 2);
 }
 
 static uint8_t state_of(const pli_client *client, int32_t worker) {
@@ -44,9 +44,10 @@ static plait_status tell_servers(pli_client *client, uint64_t now_ns, bool joins
     const size_t workers = (size_t)client->layout.workers;
     for (int64_t i = 0; i < client->n_used; i++) {
         const int32_t s = client->used[i];
-        pli_msg      *msg = pli_msg_new((size_t)pli_pad8(workers));
+        pli_msg      *msg = pli_msg_new((size_t)pli_roster_size(&client->layout));
         if (msg != NULL) {
-            memset(pli_msg_body(msg), PLI_LOG_HERE, (size_t)pli_pad8(workers));
+            memset(pli_msg_body(msg), PLI_LOG_HERE, (size_t)pli_roster_size(&client->layout));
+            memcpy((uint8_t *)pli_msg_body(msg) + workers, client->life, workers);
             for (size_t w = 0; w < workers; w++) ((uint8_t *)pli_msg_body(msg))[w] = state_of(client, (int32_t)w);
             msg->head.clock = client->clock;
             msg->head.arg32 = joins;
@@ -59,6 +60,12 @@ static plait_status tell_servers(pli_client *client, uint64_t now_ns, bool joins
     return PLAIT_OK;
 }
 
+/* The roster speaks of this life of the worker's rank, which may have died since. */
+static void take_life(pli_client *client, int32_t w) {
+    client->life[w] = client->heard_life[w];
+    client->dead[w] = client->died[w] >= client->life[w];
+}
+
 plait_status pli_client_follow_roster(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err) {
     bool come = false, changed = false;
     for (int32_t w = 0; w < client->layout.workers; w++) {
@@ -67,6 +74,7 @@ plait_status pli_client_follow_roster(pli_client *client, uint64_t now_ns, pli_o
         changed = true;
         come = come || !away;
         client->away[w] = client->replaced[w] = client->next[w] = away;
+        take_life(client, w);
     }
     client->changed = changed;
     client->joined = come;
@@ -116,7 +124,7 @@ plait_status pli_client_take_join(pli_client *client, uint64_t now_ns, const pli
     const size_t workers = (size_t)client->layout.workers;
     uint64_t     met[2];
     client->soon_ns = PLI_NEVER;
-    if (reply == NULL || reply->head.body_bytes != sizeof met + pli_pad8(workers) ||
+    if (reply == NULL || reply->head.body_bytes != sizeof met + pli_roster_size(&client->layout) ||
         reply->head.clock < client->clock)
         return pli_fail(err, PLAIT_EFORMAT, "a malformed answer to a worker that joins");
     memcpy(met, pli_msg_body(reply), sizeof met);
@@ -130,7 +138,8 @@ plait_status pli_client_take_join(pli_client *client, uint64_t now_ns, const pli
     client->barriers = met[0];
     client->left = false;
     client->changed = client->lost_count = true;
-    memcpy(client->heard, pli_at_const(pli_msg_body(reply), sizeof met), workers);
+    memcpy(client->heard, pli_at_const(pli_msg_body(reply), sizeof met), workers * 2);
+    for (int32_t w = 0; w < client->layout.workers; w++) take_life(client, w);
     for (size_t w = 0; w < workers; w++) {
         client->away[w] = client->heard[w] == PLI_LOG_AWAY;
         client->replaced[w] = client->next[w] = client->heard[w] != PLI_LOG_HERE;

@@ -147,6 +147,12 @@ enum { PLI_PLACES_MAX = 64, PLI_REPLICAS_MAX = 3 };
 
 /* arg64 of a log entry: which message of which worker it is. */
 enum { PLI_LOG_SEQ_BITS = 40 };
+/* A rank that was started anew numbers its messages above those of its former lives, so of two of a worker's messages
+ * the later one has the higher number, whoever lived; and servers do so with what they send to it. */
+enum { PLI_LIFE_SEQ_BITS = 32, PLI_LIVES_MAX = 255 };
+static inline uint64_t pli_seq_before(uint32_t life) {
+    return life < 2 ? 0 : (uint64_t)(life - 1) << PLI_LIFE_SEQ_BITS;
+}
 static inline uint64_t pli_log_whose(int32_t worker, uint64_t seq) {
     return (uint64_t)worker << PLI_LOG_SEQ_BITS | seq;
 }

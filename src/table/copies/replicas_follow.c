@@ -276,6 +276,8 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
         pli_peer *peer = &server->peer[w];
         pli_tx_destroy(&peer->tx); /* whatever it would have said as a shadow */
         pli_tx_init(&peer->tx, server->layout.resend_after_ns);
+        peer->tx.next = pli_seq_before(c->roster.life[w]) + 1;
+        peer->tx.acked = peer->tx.next - 1;
         c->again[w] = peer->rx.expected;
         c->in_log[w] = peer->rx.expected - 1;
     }
@@ -353,7 +355,7 @@ bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_e
     const int32_t place = moves ? pli_list_on(&server->layout, &c->moves.list, event->rank)
                                 : pli_replica_place(&server->layout, server->number, event->rank);
     if (moves && gone) pli_moves_gone(server, event->rank, event->kind == PLI_MEMBER_LEFT);
-    if (!c->serves && gone && event->rank >= 0 && event->rank < server->layout.workers) {
+    if (!c->serves && event->rank >= 0 && event->rank < server->layout.workers) {
         if (!pli_grow((void **)&c->events, &c->events_capacity, c->n_events + 1, sizeof *c->events)) {
             pli_out_fail(out, PLAIT_ENOMEM, "no memory to record which ranks are gone");
             return true;
@@ -361,7 +363,7 @@ bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_e
         c->events[c->n_events++] = *event;
     }
     const bool linked = moves && (event->rank == c->from || event->rank == c->to);
-    if (!gone || (place < 0 && !linked)) return !c->serves;
+    if (!gone || (place < 0 && !linked) || event->life > 1) return !c->serves;
     const bool served = c->serves;
     pli_relay_gone(server, now_ns, event, place, out);
     take_parked(server, now_ns, out);

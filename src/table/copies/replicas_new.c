@@ -81,7 +81,7 @@ static pli_msg *whole_of(const pli_server *server) {
     for (size_t w = 0; w < workers; w++) {
         logged[w] = (pli_wire_logged){ .seq = pli_replicas_logged(server, (int32_t)w),
                                        .ended = ended_before(server, (int32_t)w),
-                                       .state = state_of(c, w) };
+                                       .state = state_of(c, w) | (uint64_t)c->roster.life[w] << 8 };
     }
     for (size_t t = 0; t < tables; t++) version[t] = server->table[t] == NULL ? 0 : server->table[t]->state;
     if (gathered > 0) memcpy(version + tables, pli_msg_body(c->gathered), gathered);
@@ -209,23 +209,27 @@ void pli_replicas_stop_making(pli_server *server) {
 static bool is_sound(const pli_server *server, const pli_wire_whole *whole, const pli_wire_logged *logged) {
     if (whole->first_clock < 0 || whole->applied < whole->first_clock) return false;
     for (int32_t w = 0; w < server->layout.workers; w++)
-        if (logged[w].seq == UINT64_MAX || logged[w].ended < whole->first_clock || logged[w].state > PLI_LOG_PARKED)
+        if (logged[w].seq == UINT64_MAX || logged[w].ended < whole->first_clock ||
+            (logged[w].state & 255) > PLI_LOG_PARKED || logged[w].state >> 8 > PLI_LIVES_MAX)
             return false;
     return true;
 }
 
 static void take_worker(pli_server *server, int32_t w, const pli_wire_logged *logged) {
     pli_replicas *c = server->replicas;
+    const uint8_t state = (uint8_t)logged->state;
+    /* One that has returned, but is not away yet: what it has said stands in no log, and it is told of again. */
+    if (state != PLI_LOG_DEAD) pli_roster_return(server, w, (uint32_t)(logged->state >> 8));
     server->peer[w].rx.expected = logged->seq + 1;
     server->peer[w].ended = logged->ended;
     c->ended[w] = logged->seq;
-    const bool      away = logged->state == PLI_LOG_AWAY || logged->state == PLI_LOG_PARKED;
-    c->logged[w] = away ? PLI_LOG_AWAY : (uint8_t)logged->state;
+    const bool      away = state == PLI_LOG_AWAY || state == PLI_LOG_PARKED;
+    c->logged[w] = away ? PLI_LOG_AWAY : state;
     if (away) pli_roster_retire(server, w);
     else if (c->roster.away[w]) pli_roster_admit(server, w, logged->ended);
-    c->roster.parked[w] = logged->state == PLI_LOG_PARKED;
-    if (logged->state == PLI_LOG_DEAD && !c->dead[w]) pli_replicas_bury(server, w);
-    pli_server_move_clock(server, w, logged->state == PLI_LOG_HERE ? logged->ended : PLAIT_LEFT);
+    c->roster.parked[w] = state == PLI_LOG_PARKED;
+    if (state == PLI_LOG_DEAD && !c->dead[w]) pli_replicas_bury(server, w);
+    pli_server_move_clock(server, w, state == PLI_LOG_HERE ? logged->ended : PLAIT_LEFT);
 }
 
 /* All have stood in for the dead, also those who have come since: it was forgotten of these as they were let in. */

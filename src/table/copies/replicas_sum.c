@@ -23,22 +23,24 @@ void pli_replicas_ended(pli_server *server, const pli_msg *msg) {
 typedef struct sum_body {
     uint64_t      *ended;   /* [workers]                                              */
     uint64_t      *version; /* [parts]                                                */
-    unsigned char   *gone;    /* [workers] PLI_LOG_HERE ..; padded to 8 */
+    unsigned char   *gone;    /* [workers] PLI_LOG_HERE ..                     */
+    unsigned char   *life;    /* [workers] of the rank; padded to 8, with gone */
     uint64_t        *n_listed;
     pli_wire_summed *listed; /* [*n_listed] */
 } sum_body;
 
 static uint64_t sum_bytes(uint64_t parts, uint64_t workers) { /* without the list and the parts' data */
-    return parts * sizeof(pli_wire_part) + 8 * workers + 8 * parts + pli_pad8(workers) + 8;
+    return parts * sizeof(pli_wire_part) + 8 * workers + 8 * parts + pli_pad8(2 * workers) + 8;
 }
 
 static sum_body sum_layout(unsigned char *body, uint64_t parts, uint64_t workers) {
     uint64_t      *ended = (uint64_t *)(body + parts * sizeof(pli_wire_part));
     unsigned char *gone = (unsigned char *)(ended + workers + parts);
-    uint64_t      *n_listed = (uint64_t *)(gone + pli_pad8(workers));
+    uint64_t      *n_listed = (uint64_t *)(gone + pli_pad8(2 * workers));
     return (sum_body){ .ended = ended,
                        .version = ended + workers,
                        .gone = gone,
+                       .life = gone + workers,
                        .n_listed = n_listed,
                        .listed = (pli_wire_summed *)(n_listed + 1) };
 }
@@ -70,10 +72,12 @@ static void raise_sum(const pli_server *server) {
         pli_raise_summed(server, server->table[b.listed[i].table], (int32_t)b.listed[i].worker, b.listed[i].seq,
                          server->applied);
     for (uint64_t i = 0; i < *b.n_listed; i++) server->table[b.listed[i].table]->state--;
-    for (int32_t w = 0; w < server->layout.workers; w++)
-        if (b.ended[w] > 0 || /* the clock of one that is away is empty */
-            (server->replicas->roster.away[w] && b.gone[w] != PLI_LOG_DEAD))
-            pli_raise_summed_tick(server, w, b.ended[w], server->applied);
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        /* The clock of one that is away is empty. One that was let in, and died, may seem to be away here. */
+        const bool empty = server->replicas->roster.away[w] && (b.gone[w] & ~PLI_LOG_AHEAD) != PLI_LOG_DEAD;
+        if (b.ended[w] > 0 || empty)
+            pli_raise_summed_tick(server, w, b.ended[w] > 0 ? b.ended[w] : pli_seq_before(b.life[w]), server->applied);
+    }
 }
 
 static bool apply_sum(pli_server *server, pli_out *out) {
@@ -162,6 +166,8 @@ static uint64_t data_bytes(const table_sum *sum) {
 /* What the SUM of the clock says of a worker. */
 static uint8_t state_after(const pli_server *server, int32_t worker, int64_t clock) {
     const pli_replicas *c = server->replicas;
+    const bool over = c->logged[worker] == PLI_LOG_DEAD && pli_roster_has_returned(server, worker);
+    if (over) return PLI_LOG_AWAY;
     if (c->dead[worker]) return PLI_LOG_DEAD;
     if (pli_roster_is_away_after(server, worker, clock)) return PLI_LOG_AWAY;
     return server->clocks[worker] == PLAIT_LEFT && !c->roster.away[worker] ? PLI_LOG_LEFT : PLI_LOG_HERE;
@@ -181,6 +187,7 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
     for (uint64_t w = 0; w < workers; w++) b.ended[w] = server->peer[w].ended > clock && !c->dead[w] ? c->ended[w] : 0;
     for (uint64_t w = 0; w < workers; w++)
         b.gone[w] = c->logged[w] = state_after(server, (int32_t)w, clock);
+    memcpy(b.life, c->roster.life, workers);
     for (uint64_t w = 0; w < workers; w++) b.gone[w] |= b.ended[w] > 0 && c->ahead[w] ? PLI_LOG_AHEAD : 0;
     *b.n_listed = (uint64_t)c->n_listed;
     if (listed > 0) memcpy(b.listed, c->listed, listed);
@@ -212,6 +219,7 @@ static void follow_roster(pli_server *server, const pli_msg *sum) {
     for (int32_t w = 0; w < server->layout.workers; w++) {
         const uint8_t state = b.gone[w] & (uint8_t)~PLI_LOG_AHEAD;
         const bool    away = server->replicas->roster.away[w] != 0;
+        if (state != PLI_LOG_DEAD) pli_roster_return(server, w, b.life[w]);
         /* One that was let in and leaves at once: a replica that was made in between does not know that it was in. */
         if (state == PLI_LOG_DEAD && away) pli_roster_was_in(server, w);
         if (state == PLI_LOG_AWAY && (!away || b.ended[w] > 0)) pli_roster_retire(server, w);
@@ -270,6 +278,7 @@ void pli_replicas_bury(pli_server *server, int32_t worker) {
     pli_replicas *c = server->replicas;
     c->deaths += c->dead[worker] == 0;
     c->dead[worker] = 1;
+    c->roster.fell[worker] = c->roster.life[worker];
     pli_server_forget_from(&server->peer[worker], pli_replicas_prepared(server));
     pli_waiting_free_list(&c->redo[worker]);
     pli_waiting_free_list(&c->redo[server->layout.workers + worker]);

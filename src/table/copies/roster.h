@@ -31,6 +31,19 @@
  * A worker that dies while it is away is missed by nobody. If it was just let in, and a server hears of its death
  * first, it is buried as it enters: the others then stand in for it in that clock.
  *
+ * A worker that has died may be started anew, as another *life* of its rank (comm/apart.c): each machine hears that it
+ * has JOINED. It has forgotten all. It tells no one what the job is: it creates the tables as it did, and each server
+ * compares the options with those that it knows. It is away, once a SUM has said that the former life is dead, so that
+ * all have stood in for that; then it asks to join, as one that has left would. Its rank has no shards any more.
+ *   - Servers take messages of the life that they know of, and drop others. A worker numbers its messages above those
+ *     of its former lives (pli_seq_before), and so do servers what they say to it. So what comes late, from the log,
+ *     or again, is older than all that this life says.
+ *   - SUM, WHOLE and the roster say of each worker of which life they speak. A machine that hears of the next life
+ *     from them, before its own news, forgets the former one then. One that hears the news first still buries the
+ *     former life, if the roster has let that in.
+ *   - A death counts for the life that has died: one that the roster has let in since is not missed for it.
+ *   - A life that comes when servers have ended has come too late, and ends (client_replicas.c).
+ *
  * Collectives and barriers go without those who are away: at the first server from their JOIN on, or from their last
  * clock on. The answer to JOIN brings the number of the last barrier, so the new worker comes to the next one. When all
  * others have said BYE, JOIN is answered by that: the job is over. (If they have all died, it fails.)
@@ -59,13 +72,18 @@ typedef struct pli_roster {
     uint8_t  *away;   /* [workers] it takes no clock */
     uint8_t  *leaves; /* [workers] its last clock ended with LEAVES */
     uint8_t  *parked; /* [workers] barriers do without it */
+    uint8_t  *life;   /* [workers] which life of its rank the server speaks to, from 1 on */
+    uint8_t  *fell;   /* [workers] the life that others have stood in for last; 0: none */
     pli_msg **join;   /* [workers] JOIN, not yet answered; NULL: none */
     int32_t   n_away;
     bool      shut;    /* who has ended the clock at hand says that nobody is let in with it; all say the same */
     uint64_t  barriers; /* of tables, complete */
+    bool      anew; /* some rank was started anew */
     bool      ends; /* somebody has said BYE, or has ended */
 } pli_roster;
 
+/** Bytes of a roster on the wire. */
+static inline uint64_t pli_roster_size(const pli_layout *layout) { return pli_pad8(2 * (uint64_t)layout->workers); }
 /** The last `slots` workers are away. false: no memory. */
 bool pli_roster_open(pli_server *server);
 void pli_roster_close(pli_server *server);
@@ -83,6 +101,15 @@ void pli_roster_retire(pli_server *server, int32_t worker);
 void pli_roster_admit(pli_server *server, int32_t worker, int64_t from);
 /** The SUM says that the worker has died while it was in, of which this replica may not have heard. */
 void pli_roster_was_in(pli_server *server, int32_t worker);
+/** The worker's rank was started anew, in this life: what is said to the former one, or comes from it, counts no
+ *  more. The new life is away, as soon as a SUM has said that the former one is dead. */
+void pli_roster_return(pli_server *server, int32_t worker, uint32_t life);
+/** Is the event about a life that the server knows to be over, or to have begun? */
+bool pli_roster_is_past(const pli_server *server, const pli_member_event *event);
+/** Is the message from another life of its rank than the one that the server knows of? */
+bool pli_roster_is_stranger(const pli_server *server, const pli_msg *msg);
+/** The worker has died and is buried, but its rank lives anew. */
+bool pli_roster_has_returned(const pli_server *server, int32_t worker);
 /** A worker has died, or ended: it is not let in. */
 void pli_roster_forget(pli_server *server, int32_t worker);
 bool pli_roster_is_parked(const pli_server *server, int32_t worker);

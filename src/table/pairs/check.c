@@ -242,7 +242,11 @@ plait_status pli_slots_check(int32_t slots, int32_t workers, plait_error *err) {
                     slots, workers, pli_plural(workers));
 }
 
-plait_status pli_moves_check(const char *option, int32_t slots, plait_error *err) {
+plait_status pli_moves_check(const char *option, int32_t slots, bool revives, plait_error *err) {
+    if (slots > 0 && revives)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "plait_job_opts.%s with revives is refused: a worker that was started anew does not know where "
+                        "shards have moved to; nearest is a job without revives", option);
     if (slots > 0)
         return pli_fail(err, PLAIT_EREFUSED,
                         "plait_job_opts.%s with ranks that only serve is refused: all shards stay there; nearest is a "
@@ -250,4 +254,20 @@ plait_status pli_moves_check(const char *option, int32_t slots, plait_error *err
     return pli_fail(err, PLAIT_EREFUSED,
                     "plait_job_opts.%s in a job without slots is refused: no shard moves; nearest is "
                     "plait_job_opts.slots", option);
+}
+
+plait_status pli_revives_check(bool revives, int32_t slots, const char *transport, bool simulated, bool anew,
+                               plait_error *err) {
+    if (!revives && anew)
+        return pli_fail(err, PLAIT_EREFUSED, "a rank that was started anew joins no job that does not say so; nearest "
+                                             "is plait_job_opts.revives");
+    if (!revives) return PLAIT_OK;
+    if (slots == 0)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "revives is refused in a job without slots: who returns is away, and nobody says at a clock's "
+                        "end who is in; nearest is plait_job_opts.slots");
+    if (simulated) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "revives over %s is refused: no rank of a running job is started anew there; nearest is sim",
+                    transport);
 }

@@ -107,7 +107,11 @@ plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err)
 /** The same of slots, and workers that are in from the first. */
 plait_status pli_slots_check(int32_t slots, int32_t workers, plait_error *err);
 /** Refuses what plait_job_opts says of moves, in a job whose shards do not move. option: a member of plait_job_opts. */
-plait_status pli_moves_check(const char *option, int32_t slots, plait_error *err);
+plait_status pli_moves_check(const char *option, int32_t slots, bool revives, plait_error *err);
+/** May dead workers of such a job return? simulated: does the transport start ranks anew? anew: this one has been.
+ *  Errors: EREFUSED. */
+plait_status pli_revives_check(bool revives, int32_t slots, const char *transport, bool simulated, bool anew,
+                               plait_error *err);
 
 /* --- for help ----------------------------------------------------------------------------------------------------- */
 

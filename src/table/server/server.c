@@ -137,7 +137,8 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
     int32_t src = msg->head.src;
     if (server->replicas != NULL && pli_replicas_take(server, now_ns, msg, out)) return;
     if (src < 0 || src >= server->layout.workers || msg->head.epoch < server->peer[src].min_epoch ||
-        pli_replicas_buried(server, src)) {
+        (server->replicas != NULL && pli_roster_is_stranger(server, msg)) ||
+        (pli_replicas_buried(server, src) && !pli_roster_has_returned(server, src))) {
         pli_msg_free(&msg); /* from a rank that is no worker, or from before its death */
         return;
     }
@@ -242,8 +243,13 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     server->epoch = event->epoch;
     if (server->failed) return;
     if (server->replicas != NULL && pli_replicas_member(server, now_ns, event, out)) return;
-    if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
-    if (event->kind == PLI_MEMBER_DIED) {
+    if (event->rank < 0 || event->rank >= server->layout.workers) return;
+    if (server->replicas != NULL && pli_roster_is_past(server, event)) return;
+    if (event->kind == PLI_MEMBER_JOINED) {
+        if (server->replicas == NULL) return;
+        pli_roster_return(server, event->rank, event->life);
+        server->peer[event->rank].min_epoch = 0; /* it may speak of an older view; who speaks its incarnation says */
+    } else if (event->kind == PLI_MEMBER_DIED) {
         server->peer[event->rank].min_epoch = event->epoch;
         if (!server->peer[event->rank].gone || server->clocks[event->rank] != PLAIT_LEFT) {
             pli_server_lose(server, now_ns, event->rank);

@@ -66,7 +66,8 @@ static int32_t teller_of(const plait_table *table) {
 }
 
 /* One worker, not always the same, tells the servers. Nobody else uses the table before they have answered. If that
- * worker dies meanwhile, and the job goes on, another tells them once more. */
+ * worker dies meanwhile, and the job goes on, another tells them once more. A worker that was started anew tells all of
+ * them by itself: a server that knows the table compares the options, and answers. */
 static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job   *job = table->job;
     pli_client_table *served = NULL;
@@ -78,7 +79,8 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     snprintf(what, sizeof what, "table %s", table->spec.name);
     do {
         teller = teller_of(table);
-        if (status >= 0 && pli_job_me(job) == teller) status = create_shards(table, initial, penalty, err);
+        if (status >= 0 && (pli_job_me(job) == teller || pli_job_lives_anew(job)))
+            status = create_shards(table, initial, penalty, err);
         status = pli_job_agree(job, what, 0, status, err);
     } while (status >= 0 && pli_job_is_absent(job, teller));
     if (status < 0) return status;

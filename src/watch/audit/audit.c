@@ -30,10 +30,12 @@ void audit_violation(pli_audit *audit, audit_table *table, const pli_audit_viola
 plait_status audit_stream(pli_audit *audit, int32_t stream, audit_step *step, void *state, plait_error *err) {
     pli_log_cursor  *cursor = NULL;
     const pli_event *event;
+    pli_event        own;
     plait_error      why = { 0 };
     plait_status     status = pli_log_cursor_open(audit->file, stream, &cursor, err);
     if (status < 0) return status;
-    while (status >= 0 && (event = pli_log_cursor_next(cursor, &why)) != NULL) status = step(audit, state, event, err);
+    while (status >= 0 && (event = pli_log_cursor_next(cursor, &why)) != NULL)
+        if ((event = audit_number(audit, event, &own)) != NULL) status = step(audit, state, event, err);
     if (status >= 0 && why.code < 0) {
         if (err != NULL) *err = why;
         status = why.code;
@@ -93,6 +95,7 @@ static void tell_cut(pli_audit *audit) {
 }
 
 static plait_status run(pli_audit *audit, plait_error *err) {
+    PLI_TRY(audit_find_lives(audit, err));
     PLI_TRY(audit_load(audit, err));
     PLI_TRY(audit_places(audit, &audit->whole, err));
     audit_deaths(audit, &audit->whole);
@@ -140,6 +143,7 @@ void pli_audit_free(pli_audit **audit_ptr) {
     for (int64_t i = 0; i < audit->parts; i++) pli_audit_free(&audit->part[i]);
     pli_free(audit->part);
     pli_free(audit->rank);
+    pli_free(audit->life);
     for (int64_t t = 0; t < audit->tables; t++) free_table(audit, &audit->table[t]);
     audit_free_places(audit);
     for (int32_t w = 0; audit->worker != NULL && w < audit->job.workers; w++) {

@@ -116,13 +116,17 @@ static int count_themselves(const pli_audit *audit, const audit_holder *shard, i
  * the other. */
 static bool is_over(const pli_audit *audit, const audit_server *server, int32_t worker, int64_t clock) {
     for (int32_t v = 0; v < audit->job.workers; v++)
-        if (server->ticks[v].n > clock + (v <= worker)) return true;
+        if (server->ticks[v].n > clock + (audit_rank(audit, v) <= audit_rank(audit, worker))) return true;
     return false;
 }
 
-static bool has_said_so(const audit_worker *w, int32_t server, int32_t whom, uint64_t by) {
+/* Or for a later life, whose empty clocks may seem to be those of the one before (lives.c). */
+static bool has_said_so(const pli_audit *audit, const audit_worker *w, int32_t server, int32_t whom, uint64_t by) {
+    const int32_t rank = audit_rank(audit, whom);
     for (int64_t i = 0; i < w->views; i++)
-        if (w->view[i].server == server && w->view[i].whom == whom && w->view[i].seq <= by) return true;
+        if (w->view[i].server == server && w->view[i].whom >= whom && audit_rank(audit, w->view[i].whom) == rank &&
+            w->view[i].seq <= by)
+            return true;
     return w->cut && w->dead; /* perhaps in what its log lacks */
 }
 
@@ -130,7 +134,7 @@ static bool has_said_so(const audit_worker *w, int32_t server, int32_t whom, uin
 static bool all_stood_in(const pli_audit *audit, const audit_server *server, int64_t clock, int32_t whom) {
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const uint64_t by = audit_tick(server, w, clock);
-        if (by > 0 && !has_said_so(&audit->worker[w], server->home, whom, by)) return false;
+        if (by > 0 && !has_said_so(audit, &audit->worker[w], server->home, whom, by)) return false;
     }
     return true;
 }
@@ -216,15 +220,27 @@ void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holde
 
 /* --- who stands in ------------------------------------------------------------------------------------------------ */
 
+/* Was it away as it died, and returned? Then clocks are told of a later life from where its own end. Of one that was in
+ * some clock is told in between by which it is dead: the others stand in then. */
+static bool was_away(const pli_audit *audit, const audit_server *server, int32_t whom) {
+    for (int32_t v = audit->ranked; v < audit->job.workers; v++)
+        if (v > whom && audit_rank(audit, v) == audit_rank(audit, whom) && server->ticks[v].n > audit->first_clock &&
+            server->ticks[v].from == server->ticks[whom].n)
+            return true;
+    return false;
+}
+
 /* In the first clock in which `whom` does not count, each worker that counts must have said that it stands in for
  * it. */
 static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t whom) {
-    const int64_t clock = server->ticks[whom].n;
+    const bool    later = whom >= audit->ranked && server->ticks[whom].n == audit->first_clock;
+    const int64_t clock = later ? audit->worker[whom].clocks : server->ticks[whom].n; /* the clock that it joined in */
     char          replica[48];
-    if (may_do_without(audit, server, clock)) return;
+    if (later && clock == audit->first_clock) return; /* it did not join */
+    if (was_away(audit, server, whom) || may_do_without(audit, server, clock)) return;
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const uint64_t by = audit_tick(server, w, clock);
-        if (by == 0 || has_said_so(&audit->worker[w], server->home, whom, by)) continue;
+        if (by == 0 || has_said_so(audit, &audit->worker[w], server->home, whom, by)) continue;
         audit_violation(
             audit, NULL,
             &(pli_audit_violation){

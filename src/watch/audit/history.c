@@ -70,14 +70,15 @@ static int32_t number_of(const pli_audit *audit, const audit_table *table, const
     const audit_worker *w = &audit->worker[worker];
     int32_t             highest = -1;
     int64_t             i = 0;
-    if (!push_of(table, worker, part)->stands || shard->of == NULL) return worker;
+    if (!push_of(table, worker, part)->stands || shard->of == NULL) return audit_rank(audit, worker);
     while (i < w->views && (w->view[i].server != shard->of->home || w->view[i].seq < part->seq)) i++;
     for (const int64_t first = i; i < w->views; i++) {
         const struct audit_view *view = &w->view[i];
-        if (view->server == shard->of->home && view->seq == w->view[first].seq && view->whom > highest)
-            highest = view->whom;
+        if (view->server == shard->of->home && view->seq == w->view[first].seq &&
+            audit_rank(audit, view->whom) > highest)
+            highest = audit_rank(audit, view->whom);
     }
-    return highest < 0 ? worker : highest;
+    return highest < 0 ? audit_rank(audit, worker) : highest;
 }
 
 /* If rows are replaced and whole clocks are applied, the pushes of a clock must come in the order of workers. Several
@@ -158,7 +159,7 @@ static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_eve
  * Whether one that left was still there the log of the server does not say; one that had ended the clock counts as
  * there and as having ended it. */
 static bool is_late(const pli_audit *audit, const audit_server *server, const pli_event *event) {
-    int64_t there = 0, ended = 0, needed = audit->job.workers - audit->job.backup;
+    int64_t there = 0, ended = 0, needed = audit->ranked - audit->job.backup;
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
         bool                has_ended = server->ticks[w].n > event->clock;
@@ -190,25 +191,28 @@ static void on_drop(pli_audit *audit, audit_table *table, const audit_server *se
 }
 
 static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_event *event, plait_error *err) {
-    audit_ticks *ticks = &server->ticks[event->peer];
-    int64_t      due = ticks->n;
-    char         replica[48];
-    if (event->clock < audit->first_clock) return PLAIT_OK; /* a server enters all clocks before that */
+    const int32_t worker = audit_who_was_away(audit, server, event);
+    audit_ticks  *ticks = &server->ticks[worker < 0 ? 0 : worker];
+    char          replica[48];
+    if (event->clock < audit->first_clock || worker < 0) return PLAIT_OK; /* a server enters all clocks before that */
+    const bool    begins = worker >= audit->ranked && ticks->n == audit->first_clock; /* a later life */
+    const int64_t empty = begins ? event->clock : audit->first_clock; /* nothing is told of clocks before */
+    const int64_t due = begins ? event->clock : ticks->n;
+    if (begins) ticks->from = event->clock;
     server->used = true;
     if (event->clock != due)
         audit_violation(audit, NULL,
                         &(pli_audit_violation){
-                            .rule = "clocks", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
+                            .rule = "clocks", .rank = worker, .clock = event->clock, .time_ns = event->time_ns },
                         "the server of %s took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
                         audit_name_replica(audit, server, replica), (long long)event->clock,
-                        audit_rank(audit, event->peer), audit_seconds(audit, event->time_ns), (long long)due);
+                        audit_rank(audit, worker), audit_seconds(audit, event->time_ns), (long long)due);
     ticks->n = event->clock + 1;
     if (audit->places < 2) return PLAIT_OK;
-    if (ticks->told < audit->first_clock) { /* of clocks before the job began nothing is told */
-        if (!pli_grow((void **)&ticks->seq, &ticks->capacity, audit->first_clock, sizeof *ticks->seq))
-            return audit_no_memory(err);
-        memset(ticks->seq, 0, (size_t)audit->first_clock * sizeof *ticks->seq);
-        ticks->told = audit->first_clock;
+    if (ticks->told < empty) {
+        if (!pli_grow((void **)&ticks->seq, &ticks->capacity, empty, sizeof *ticks->seq)) return audit_no_memory(err);
+        memset(ticks->seq + ticks->told, 0, (size_t)(empty - ticks->told) * sizeof *ticks->seq);
+        ticks->told = empty;
     }
     if (event->clock != ticks->told) return PLAIT_OK;
     if (!pli_grow((void **)&ticks->seq, &ticks->capacity, ticks->told + 1, sizeof *ticks->seq))
@@ -234,7 +238,7 @@ static plait_status on_copy(const pli_audit *audit, audit_server *replica, plait
         err, PLAIT_EFORMAT,
         "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, was made "
         "of one that was made after it",
-        replica->home, replica->place, audit_rank(audit, replica->rank));
+        replica->home, replica->place, audit_rank_at(audit, replica->rank));
 }
 
 /* state: the place of the replicas that this pass looks at. */
@@ -246,7 +250,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     if (replica->due > 0) return event->kind == PLI_EVENT_REPLICA ? on_copy(audit, replica, err) : PLAIT_OK;
     if (event->kind != PLI_EVENT_HAND && event->peer >= audit->job.workers)
         return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d heard of a worker that is none",
-                        audit_rank(audit, event->rank));
+                        audit_rank_at(audit, event->rank));
     switch (event->kind) {
     case PLI_EVENT_APPLY: return on_apply(audit, table, event, err);
     case PLI_EVENT_DROP: on_drop(audit, table, replica, event); return PLAIT_OK;
@@ -336,6 +340,7 @@ static void check_sender(pli_audit *audit, audit_table *table, audit_holder *sha
  * run broke off, its last clock may have been about to be applied. */
 static bool knows_clocks(const pli_audit *audit, const audit_server *server, int32_t w) {
     const audit_worker *worker = &audit->worker[w];
+    if (w >= audit->ranked && server->ticks[w].n == audit->first_clock) return true; /* they were empty here */
     if (audit->places > 1 && worker->dead) return server->ticks[w].n + !audit->ended >= worker->clocks;
     return !worker->done || worker->dead || server->ticks[w].n == worker->clocks;
 }

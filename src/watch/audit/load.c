@@ -52,9 +52,11 @@ static int64_t ranks_with_copies(const pli_event_job *job, int32_t each) {
 
 static plait_status start_job(pli_audit *audit, const pli_event *event, plait_error *err) {
     const pli_event_job *job = event->info.job;
-    int32_t              streams = streams_of(audit);
+    int32_t              streams = streams_of(audit) - audit->lives;
     if (audit->job.workers != 0) {
-        const bool same = memcmp(&audit->job, job, sizeof *job) == 0 && is_same_group(audit, event->group);
+        pli_event_job known = audit->job;
+        known.workers = audit->ranked;
+        const bool same = memcmp(&known, job, sizeof *job) == 0 && is_same_group(audit, event->group);
         return same ? PLAIT_OK : contradicts(audit, event, "was in another job", err);
     }
     if (job->workers < 1 || job->servers < 1 || job->spares >= job->workers || job->homes > job->workers)
@@ -74,12 +76,18 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
                         : each > 1 ? ", each with two replicas"
                                    : "",
                         streams);
-    audit->worker = pli_calloc((size_t)job->workers, sizeof *audit->worker);
+    const int32_t workers = job->workers + audit->lives;
+    audit->worker = pli_calloc((size_t)workers, sizeof *audit->worker);
     audit->home = pli_calloc((size_t)job->servers, sizeof *audit->home);
     if (audit->worker == NULL || audit->home == NULL) return audit_no_memory(err);
     audit->job = *job;
+    audit->job.workers = workers;
+    audit->ranked = job->workers;
+    for (int32_t i = 0; i < audit->lives; i++)
+        if (audit->life[i].rank >= job->workers)
+            return contradicts(audit, event, "knows a later life of a rank that is no worker", err);
     PLI_TRY(take_group(audit, event->group, err));
-    for (int32_t w = 0; w < job->workers; w++)
+    for (int32_t w = 0; w < workers; w++)
         audit->worker[w] = (audit_worker){ .stream = -1, .clocks = audit->first_clock };
     return PLAIT_OK;
 }
@@ -102,9 +110,10 @@ static plait_status join(pli_audit *audit, int32_t stream, const pli_event *even
     }
     audit_server *copy = NULL;
     if (event->server) PLI_TRY(audit_replica_of(audit, event, &copy, err));
-    if (!event->server && event->rank >= audit->job.workers)
+    const int32_t number = event->group != NULL ? event->rank : audit_number_of(audit, event->rank, event->life);
+    if (!event->server && (event->rank >= audit->ranked || number < 0))
         return contradicts(audit, event, "is none of the job", err);
-    int32_t *of = event->server ? &copy->stream : &audit->worker[event->rank].stream;
+    int32_t *of = event->server ? &copy->stream : &audit->worker[number].stream;
     if (*of >= 0 && event->place == 0) return contradicts(audit, event, "has joined twice; a log holds one job", err);
     *of = stream;
     return PLAIT_OK;
@@ -401,7 +410,7 @@ plait_status audit_load(pli_audit *audit, plait_error *err) {
             const audit_server *copy = audit_replica_at(audit, h, place);
             if (copy == NULL || copy->stream < 0)
                 return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing",
-                                audit_rank(audit, audit_rank_of(audit, h, place)));
+                                audit_rank_at(audit, audit_rank_of(audit, h, place)));
         }
     return PLAIT_OK;
 }

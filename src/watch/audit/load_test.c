@@ -120,7 +120,7 @@ static void test_cut_and_garbled(void **state) {
     bytes[8] = PLI_EVENTLOG_VERSION + 1;
     write_file(m.path, bytes, n);
     assert_int_equal(audit_file(m.path, &verdict, &err), PLAIT_EFORMAT);
-    assert_non_null(strstr(err.text, "of version 13; this plait reads versions 5 to 12"));
+    assert_non_null(strstr(err.text, "of version 14; this plait reads versions 5 to 13"));
     bytes[8] = PLI_EVENTLOG_VERSION;
     char other[80];
     snprintf(other, sizeof other, "%s.1", m.path);

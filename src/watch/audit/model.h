@@ -7,6 +7,7 @@
  *     values.c   where norms are bounded: what the others had done when a get began
  *     zeros.c    what was made before a table was zeroed, and what behind it
  *     calls.c    server functions that update tables: each once, in one order, with one result
+ *     lives.c    which numbers workers have whose ranks were started anew
  *     places.c   where shards have two replicas: on which ranks they lay, one after the other, and which of them counts
  *     dead.c     there, too: who died, what became of a dead one's share, and whether the replicas are the same
  *     fellows.c  workers of several groups whose clocks end together: as many of them, and for the same dead
@@ -178,6 +179,7 @@ typedef struct audit_worker {
 
 typedef struct audit_ticks { /* the clocks of a worker that a server was told of */
     int64_t   n, told, capacity;
+    int64_t   from; /* of a later life: the first that the server has told; those before were empty */
     uint64_t *seq; /* [told] the last message of each that counts in it; only where there are copies */
 } audit_ticks;
 
@@ -225,7 +227,10 @@ struct pli_audit {
     bool               begins;      /* it goes on from a checkpoint, as its workers say */
     char               from[256];   /* which one; "": not known */
     const char        *as;
-    pli_event_job      job; /* workers 0: not known yet */
+    pli_event_job      job; /* workers 0: not known yet. Each life of a rank but its first is a worker more */
+    int32_t            ranked; /* workers as the job counts them: numbers below are of first lives */
+    struct audit_life { int32_t rank, life; } *life; /* [lives] later lives of workers: number ranked + i */
+    int32_t            lives;
     audit_worker      *worker;
     audit_home         *home;   /* [job.servers] */
     int32_t             places; /* where copies of a server may lie; 1: they have none */
@@ -247,10 +252,15 @@ struct pli_audit {
 /** Notes a violation; the first in time is kept. table may be NULL. */
 void audit_violation(pli_audit *audit, audit_table *table, const pli_audit_violation *violation, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/** The run's rank of one of the job's numbers. */
-static inline int32_t audit_rank(const pli_audit *audit, int32_t number) {
+/** The run's rank of one of the job's numbers, and of a worker's number, whichever life of its rank that is. */
+static inline int32_t audit_rank_at(const pli_audit *audit, int32_t number) {
     return audit->rank == NULL || number < 0 || number >= audit->numbers ? number : audit->rank[number];
 }
+static inline int32_t audit_rank(const pli_audit *audit, int32_t worker) {
+    const bool later = worker >= audit->ranked && worker < audit->ranked + audit->lives;
+    return later ? audit->life[worker - audit->ranked].rank : audit_rank_at(audit, worker);
+}
+
 /** Seconds since the log's begin. */
 double audit_seconds(const pli_audit *audit, uint64_t time_ns);
 
@@ -288,6 +298,18 @@ static inline audit_holder *audit_holder_of(const pli_audit *audit, const audit_
 
 /** The job whose verdict is that of the whole log. */
 const pli_audit *audit_decisive(const pli_audit *audit);
+
+/** lives.c: before the first pass, finds the later lives. Errors: ENOMEM. */
+plait_status audit_find_lives(pli_audit *audit, plait_error *err);
+/** The number of a life of a worker's rank, once JOB has said how many workers there are; -1: that life has no log. */
+int32_t audit_number_of(const pli_audit *audit, int32_t rank, int64_t life);
+/** The event with the workers' numbers, but for JOB, perhaps in own; NULL: it tells of a life that left no log, and did
+ *  nothing. */
+const pli_event *audit_number(const pli_audit *audit, const pli_event *event, pli_event *own);
+
+/** The number of the worker of whose clock a TICK tells; -1: of a life that left no log. */
+struct audit_server;
+int32_t audit_who_was_away(const pli_audit *audit, const struct audit_server *server, const pli_event *event);
 
 /** Feeds every event of a stream to step, until one fails. */
 typedef plait_status audit_step(pli_audit *audit, void *state, const pli_event *event, plait_error *err);
@@ -344,7 +366,7 @@ plait_status audit_check_calls(pli_audit *audit, plait_error *err);
 void audit_deaths(pli_audit *audit, bool *whole_out);
 /** The worker has died, or a copy that lay before another that served. */
 static inline bool audit_is_dead(const pli_audit *audit, int32_t rank) {
-    return (rank < audit->job.workers && audit->worker[rank].dead) || (rank < audit->ranks && audit->dead[rank]);
+    return (rank < audit->ranked && audit->worker[rank].dead) || (rank < audit->ranks && audit->dead[rank]);
 }
 /** The number of the last message of the worker that counts in the clock at the server; 0: the worker has no part in
  *  it. */

@@ -27,7 +27,7 @@ int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place) {
     if (job->homes > 0) return place % job->workers;
     const int32_t        near = job->servers < audit_first_places(audit) ? job->servers : audit_first_places(audit);
     if (place < near) return job->first_server + (home + place) % job->servers;
-    if (place - near < job->spares) return job->workers - job->spares + place - near;
+    if (place - near < job->spares) return audit->ranked - job->spares + place - near;
     return job->first_server + (home + place - job->spares) % job->servers;
 }
 
@@ -50,9 +50,9 @@ int32_t audit_is_first(const pli_audit *audit, int32_t home, int32_t place) {
 
 const char *audit_name_replica(const pli_audit *audit, const audit_server *replica, char text[48]) {
     if (replica->place == 0)
-        snprintf(text, 48, "rank %d", audit_rank(audit, replica->rank));
+        snprintf(text, 48, "rank %d", audit_rank_at(audit, replica->rank));
     else
-        snprintf(text, 48, "rank %d (place %d)", audit_rank(audit, replica->rank), replica->place);
+        snprintf(text, 48, "rank %d (place %d)", audit_rank_at(audit, replica->rank), replica->place);
     return text;
 }
 
@@ -61,7 +61,7 @@ const char *audit_name_replica(const pli_audit *audit, const audit_server *repli
 static plait_status contradicts(const pli_audit *audit, const pli_event *event, const char *what, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT,
                     "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, %s",
-                    event->home, event->place, audit_rank(audit, event->rank), what);
+                    event->home, event->place, audit_rank_at(audit, event->rank), what);
 }
 
 plait_status audit_replica_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err) {
@@ -195,7 +195,7 @@ static plait_status check_made(const pli_audit *audit, const audit_server *repli
         err, PLAIT_EFORMAT,
         "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, was made "
         "of that at place %d, which has handed over nothing to it",
-        replica->home, replica->place, audit_rank(audit, replica->rank), replica->source);
+        replica->home, replica->place, audit_rank_at(audit, replica->rank), replica->source);
 }
 
 static void free_copy(const pli_audit *audit, audit_server *replica) {
@@ -219,12 +219,12 @@ static void leave_out_unmade(const pli_audit *audit, audit_home *home) {
 /* Had the rank died before it took part? Only in a group, whose members are its servers (load.c). */
 static bool never_came(const pli_audit *audit, int32_t home, int32_t place) {
     const int32_t rank = audit_rank_of(audit, home, place);
-    return audit->group != 0 && rank < audit->job.workers && audit->worker[rank].stream < 0;
+    return audit->group != 0 && rank < audit->ranked && audit->worker[rank].stream < 0;
 }
 
 /* Has the replica's rank ended well? A rank that only serves says so of the shards that are its own. */
 static bool ends_well(const pli_audit *audit, const audit_server *replica) {
-    if (replica->rank < audit->job.workers) return audit->worker[replica->rank].done;
+    if (replica->rank < audit->ranked) return audit->worker[replica->rank].done;
     const audit_server *own = audit_replica_at(audit, replica->rank - audit->job.first_server, 0);
     return own != NULL && own->done;
 }
@@ -253,7 +253,7 @@ static plait_status settle_home(pli_audit *audit, int32_t h, bool *whole_out, pl
 
 plait_status audit_places(pli_audit *audit, bool *whole_out, plait_error *err) {
     const int32_t behind = audit->job.first_server + audit->job.servers;
-    audit->ranks = behind > audit->job.workers ? behind : audit->job.workers;
+    audit->ranks = behind > audit->ranked ? behind : audit->ranked;
     audit->dead = pli_calloc((size_t)audit->ranks, sizeof *audit->dead);
     if (audit->dead == NULL) return audit_no_memory(err);
     *whole_out = true;
@@ -363,6 +363,7 @@ static bool inherit_ticks(const pli_audit *audit, const audit_server *from, audi
         if (told->told > 0) memcpy(mine->seq, told->seq, (size_t)told->told * sizeof *mine->seq);
         mine->n = told->n;
         mine->told = told->told;
+        mine->from = told->from;
     }
     to->used = from->used;
     to->begun = true;

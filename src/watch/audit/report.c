@@ -110,10 +110,10 @@ static void tell_places(const pli_audit *audit, const audit_home *home, pli_text
         const audit_server *copy = &home->replica[i];
         if (copy->copied > 0)
             pli_text_add(text, "rank %d got a new replica of the shards of server %d (place %d)\n",
-                         audit_rank(audit, copy->rank), copy->home, copy->place);
+                         audit_rank_at(audit, copy->rank), copy->home, copy->place);
         if (!copy->served) continue;
         pli_text_add(text, "rank %d, a server, died; rank %d served the shards of server %d from then on\n",
-                     audit_rank(audit, serves->rank), audit_rank(audit, copy->rank), copy->home);
+                     audit_rank_at(audit, serves->rank), audit_rank_at(audit, copy->rank), copy->home);
         serves = copy;
     }
 }
@@ -123,6 +123,8 @@ static void tell_dead(const pli_audit *audit, pli_text *text) {
         if (audit->worker[w].dead)
             pli_text_add(text, "rank %d, a worker, died; %lld of its clocks were acknowledged\n",
                          audit_rank(audit, w), (long long)audit->worker[w].clocks);
+    for (int32_t i = 0; i < audit->lives; i++)
+        pli_text_add(text, "rank %d was started anew, for life %d\n", audit->life[i].rank, audit->life[i].life);
     for (int32_t h = 0; audit->places > 1 && h < audit->job.servers; h++) tell_places(audit, &audit->home[h], text);
 }
 
@@ -147,7 +149,7 @@ static void tell_job(const pli_audit *audit, pli_text *text) {
         if (audit->first_clock > 0) pli_text_add(text, ", from clock %lld on", (long long)audit->first_clock);
     } else {
         pli_text_add(text, "%lld event%s of %d worker%s and %d server%s", (long long)audit->events,
-                     pli_plural(audit->events), audit->job.workers, pli_plural(audit->job.workers), audit->job.servers,
+                     pli_plural(audit->events), audit->ranked, pli_plural(audit->ranked), audit->job.servers,
                      pli_plural(audit->job.servers));
         if (audit->begins) pli_text_add(text, ", from clock %lld on", (long long)audit->first_clock);
     }
@@ -216,7 +218,7 @@ static void json_table(const pli_audit *audit, const audit_table *table, pli_tex
     pli_json_text(text, "name", table->name);
     pli_json_text(text, "group", audit->group != 0 ? audit->group_name : NULL);
     pli_json_list(text, "members");
-    for (int32_t w = 0; w < audit->job.workers; w++) pli_json_i64(text, NULL, audit_rank(audit, w));
+    for (int32_t w = 0; w < audit->ranked; w++) pli_json_i64(text, NULL, audit_rank(audit, w));
     pli_json_list_end(text);
     pli_json_text(text, "topology", table->topology);
     pli_json_text(text, "judged_as", table->promise.spec);
@@ -261,7 +263,7 @@ void pli_audit_json(const pli_audit *audit, pli_text *text) {
     pli_json_text(text, "verdict", verdict_name(audit));
     pli_json_text(text, "why", why[0] != '\0' ? why : NULL);
     pli_json_i64(text, "events", count_events(audit));
-    pli_json_i64(text, "workers", audit->job.workers);
+    pli_json_i64(text, "workers", audit->ranked);
     pli_json_i64(text, "servers", audit->job.servers);
     pli_json_i64(text, "violations", count_violations(audit));
     json_first(audit, text);

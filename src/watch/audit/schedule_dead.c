@@ -55,6 +55,12 @@ static plait_status read_all(pli_schedule_dead *d, const pli_logfile *file, int 
 }
 
 plait_status pli_schedule_dead_read(pli_schedule_dead *d, const pli_logfile *file, plait_error *err) {
+    for (int32_t i = 0; i < pli_logfile_streams(file); i++)
+        if (pli_logfile_life(file, i) > 1)
+            return pli_fail(err, PLAIT_EREFUSED,
+                            "--schedule of a run in which rank %d was started anew is refused: its turns are not "
+                            "judged; nearest is the audit of its tables",
+                            pli_logfile_rank(file, i));
     PLI_TRY(read_all(d, file, 0, NULL, err));
     bool *done = pli_calloc((size_t)d->workers + 1, sizeof *done);
     if (done == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for deaths");

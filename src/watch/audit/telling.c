@@ -14,7 +14,7 @@ static void name_get(const pli_audit *audit, const reader *r, const view *v, uin
         n += snprintf(text + n, 256 - (size_t)n, "shard %d", v->piece->shard);
     if (v->piece->place > 0)
         snprintf(text + n, 256 - (size_t)n, " (place %d, rank %d)", v->piece->place,
-                 audit_rank(audit, audit_rank_of(audit, v->table->shard[v->piece->shard].home, v->piece->place)));
+                 audit_rank_at(audit, audit_rank_of(audit, v->table->shard[v->piece->shard].home, v->piece->place)));
 }
 
 /* Which push a turn stands for: "push 4 of rank 0 (clock 3, sent at 0.1 s, applied at 0.6 s)". */
