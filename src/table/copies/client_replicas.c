@@ -70,8 +70,6 @@ static bool is_told_by_other(const pli_client *client, int32_t server, const pli
            pli_replica_place(&client->layout, server, msg->head.src) > client->link[server].place;
 }
 
-enum { ABSENT_DIED = 1, ABSENT_LEFT };
-
 /* Where shards move: does it count, whichever replica has said it? What is safe stays so; where replicas are nobody
  * hears from a rank that is taken for dead. */
 static bool is_beside(const pli_client *client, const pli_msg *msg) {
