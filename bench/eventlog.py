@@ -8,8 +8,8 @@ import struct
  VIEW, SERVE, HAND, COPY, ZERO, TURN) = range(1, 25)
 
 BEGIN, CALL = 31, 32
-VERSIONS = 5, 6, 7, 8, 9, 10, 11, 12  # 6: groups; 7: turns of schedules; 8: a step's variables; 9: locks, fellows; 10: where runs
-# go on; 11: calls of server functions; 12: shards that move
+VERSIONS = range(5, 14)  # 6: groups; 7: turns of schedules; 8: a step's variables; 9: locks, fellows; 10: where runs go on; 11: calls
+# of server functions; 12: shards that move; 13: workers that were started anew, each of whose lives has a stream: here the first
 
 
 class Cursor:
@@ -115,7 +115,7 @@ def workers(path):
     """The events of each worker about tables of all workers, by rank, from a log file that is whole."""
     data, at, streams = pathlib.Path(path).read_bytes(), 32, {}
     if data[:8] != b"plaitlog" or struct.unpack_from("<I", data, 8)[0] not in VERSIONS:
-        raise ValueError(f"{path}: no event log of versions {VERSIONS}")
+        raise ValueError(f"{path}: no event log of versions {VERSIONS[0]} to {VERSIONS[-1]}")
     while at < len(data):
         tag, side, group, rank, size = struct.unpack_from("<cBHII", data, at)
         if tag == b"R" and side == 0 and group == 0:
