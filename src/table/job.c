@@ -35,7 +35,7 @@ int64_t plait_job_clock_now(const plait_job *job) {
 
 /* --- agreement ---------------------------------------------------------------------------------------------- */
 
-/* Who was started anew agrees with nobody: servers compare its options with theirs. */
+/* A worker that was started anew agrees with nobody: servers compare its options with theirs. */
 plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plait_status status, plait_error *err) {
     if (pli_job_lives_anew(job)) return status;
     typedef struct vote { uint64_t hash; int64_t status; } vote;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "watch/eventfile.h"
+#include "watch/eventspan.h"
 
 bool pli_call_is_known(const pli_stream_memory *memory, const pli_event *event) {
     const pli_event_call *call = event->info.call;
@@ -19,79 +19,46 @@ bool pli_call_is_known(const pli_stream_memory *memory, const pli_event *event) 
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static unsigned char *put_u32(unsigned char *at, uint32_t x) {
-    for (int i = 0; i < 4; i++) *at++ = (unsigned char)(x >> 8 * i);
-    return at;
-}
-
 unsigned char *pli_put_call(unsigned char *at, const pli_event *event) {
     const pli_event_call *call = event->info.call;
     const size_t          length = strnlen(call->function, PLI_LOG_TEXT_MAX - 1);
     at = pli_put_varint(pli_put_varint(at, event->seq), length);
     memcpy(at, call->function, length);
-    at = put_u32(at + length, call->asked);
+    at = pli_put_u32(at + length, call->asked);
     at = pli_put_varint(at, (uint64_t)call->tables);
     for (int32_t t = 0; t < call->tables; t++) at = pli_put_varint(at, (uint64_t)call->table[t]);
     at = pli_put_varint(at, (uint64_t)event->n);
     for (int64_t i = 0; i < event->n; i++) {
         at = pli_put_varint(at, (uint64_t)(call->ran[i].shard + 1));
-        at = put_u32(put_u32(at, call->ran[i].answer), call->ran[i].wrote);
+        at = pli_put_u32(pli_put_u32(at, call->ran[i].answer), call->ran[i].wrote);
     }
     return at;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-typedef struct span {
-    const unsigned char *at, *end;
-} span;
-
-/* Reads a number that is at most max; false: there is none. */
-static bool take(span *s, uint64_t max, uint64_t *out) {
-    const unsigned char *after = pli_get_varint(s->at, s->end, out);
-    if (after == NULL || *out > max) return false;
-    s->at = after;
-    return true;
-}
-
-static bool take_u32(span *s, uint32_t *out) {
-    if (s->end - s->at < 4) return false;
-    *out = pli_log_u32(s->at);
-    s->at += 4;
-    return true;
-}
-
-static bool take_name(pli_call_read *read, span *s) {
-    uint64_t length;
-    if (!take(s, PLI_LOG_TEXT_MAX - 1, &length) || length > (size_t)(s->end - s->at) ||
-        memchr(s->at, '\0', length) != NULL)
-        return false;
-    memcpy(read->text, s->at, length);
-    read->text[length] = '\0';
-    s->at += length;
-    return true;
-}
-
-static bool take_tables(pli_call_read *read, span *s) {
+static bool take_tables(pli_call_read *read, pli_log_span *s) {
     uint64_t n, table;
-    if (!take(s, PLI_LOG_CALL_TABLES_MAX, &n)) return false;
+    if (!pli_log_take(s, PLI_LOG_CALL_TABLES_MAX, &n)) return false;
     for (uint64_t t = 0; t < n; t++) {
-        if (!take(s, PLI_LOG_TABLES_MAX - 1, &table)) return false;
+        if (!pli_log_take(s, PLI_LOG_TABLES_MAX - 1, &table)) return false;
         read->table[t] = (int32_t)table;
     }
     read->call = (pli_event_call){ .function = read->text, .tables = (int32_t)n, .table = read->table };
     return true;
 }
 
-static bool take_ran(pli_call_read *read, span *s, pli_event *event, bool *no_memory) {
+static bool take_ran(pli_call_read *read, pli_log_span *s, pli_event *event, bool *no_memory) {
     uint64_t n, shard;
-    if (!take(s, PLI_LOG_SHARDS_MAX, &n) || n > (uint64_t)(s->end - s->at)) return false; /* each has nine bytes */
+    if (!pli_log_take(s, PLI_LOG_SHARDS_MAX, &n) || n > (uint64_t)(s->end - s->at))
+        return false; /* each has nine bytes */
     event->n = (int64_t)n;
     *no_memory = !pli_grow((void **)&read->ran, &read->ran_capacity, event->n + 1, sizeof *read->ran);
     if (*no_memory) return false;
     for (uint64_t i = 0; i < n; i++) {
         pli_event_ran *ran = &read->ran[i];
-        if (!take(s, PLI_LOG_SHARDS_MAX, &shard) || !take_u32(s, &ran->answer) || !take_u32(s, &ran->wrote))
+        if (!pli_log_take(s, PLI_LOG_SHARDS_MAX, &shard) || !pli_log_take_u32(s, &ran->answer) ||
+            !pli_log_take_u32(s, &ran->wrote))
             return false;
         ran->shard = (int32_t)shard - 1;
     }
@@ -101,10 +68,10 @@ static bool take_ran(pli_call_read *read, span *s, pli_event *event, bool *no_me
 
 const unsigned char *pli_take_call(pli_call_read *read, const unsigned char *at, const unsigned char *end,
                                    const pli_stream_memory *memory, pli_event *event, bool *no_memory) {
-    span     s = { at, end };
-    uint32_t asked;
-    if (!take(&s, INT64_MAX, &event->seq) || !take_name(read, &s) || !take_u32(&s, &asked) || !take_tables(read, &s) ||
-        !take_ran(read, &s, event, no_memory))
+    pli_log_span s = { at, end };
+    uint32_t     asked;
+    if (!pli_log_take(&s, INT64_MAX, &event->seq) || !pli_log_take_text(&s, read->text) ||
+        !pli_log_take_u32(&s, &asked) || !take_tables(read, &s) || !take_ran(read, &s, event, no_memory))
         return NULL;
     read->call.asked = asked;
     event->info.call = &read->call;

@@ -68,6 +68,10 @@ static inline unsigned char *pli_put_varint(unsigned char *at, uint64_t x) {
     *at++ = (unsigned char)x;
     return at;
 }
+static inline unsigned char *pli_put_u32(unsigned char *at, uint32_t x) {
+    for (int i = 0; i < 4; i++) *at++ = (unsigned char)(x >> 8 * i);
+    return at;
+}
 /** Reads a number; returns the address after it, or NULL if it does not end before `end`. */
 static inline const unsigned char *pli_get_varint(const unsigned char *at, const unsigned char *end, uint64_t *out) {
     uint64_t x = 0;

@@ -46,17 +46,13 @@ struct pli_eventlog {
 
 /* --- chunks ------------------------------------------------------------------------------------------------------ */
 
-static void put_u32(unsigned char *at, uint32_t x) {
-    for (int i = 0; i < 4; i++) at[i] = (unsigned char)(x >> 8 * i);
-}
-
 static void write_chunk(pli_eventlog *log, const unsigned char kind[4], int32_t rank, const void *records,
                         size_t bytes) {
     unsigned char head[PLI_LOG_CHUNK_BYTES];
     memcpy(head, kind, 4);
-    put_u32(head + 4, (uint32_t)rank);
-    put_u32(head + 8, (uint32_t)bytes);
-    put_u32(head + 12, pli_log_checksum(head, records, bytes));
+    pli_put_u32(head + 4, (uint32_t)rank);
+    pli_put_u32(head + 8, (uint32_t)bytes);
+    pli_put_u32(head + 12, pli_log_checksum(head, records, bytes));
     pthread_mutex_lock(&log->lock);
     if (log->errnum == 0 && (fwrite(head, 1, sizeof head, log->file) != sizeof head ||
                              fwrite(records, 1, bytes, log->file) != bytes || fflush(log->file) != 0))
@@ -171,8 +167,7 @@ static unsigned char *put_norm(unsigned char *at, double norm) {
     float    value = (float)norm;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    put_u32(at, bits);
-    return at + 4;
+    return pli_put_u32(at, bits);
 }
 
 static unsigned char *put_seq(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
@@ -438,7 +433,7 @@ static void free_log(pli_eventlog *log) {
 
 static void write_head(pli_eventlog *log, const char *run) {
     unsigned char head[PLI_LOG_HEAD_BYTES] = "plaitlog";
-    put_u32(head + 8, PLI_EVENTLOG_VERSION);
+    pli_put_u32(head + 8, PLI_EVENTLOG_VERSION);
     memcpy(head + 16, run, strnlen(run, 16));
     if (fwrite(head, 1, sizeof head, log->file) != sizeof head) log->errnum = errno;
 }
@@ -485,8 +480,8 @@ plait_status pli_eventlog_close(pli_eventlog **log_ptr, plait_error *err) {
             whole = whole && !part->stream[i].failed;
         }
     }
-    put_u32(chunks, (uint32_t)log->chunks);
-    put_u32(chunks + 4, (uint32_t)(log->chunks >> 32));
+    pli_put_u32(chunks, (uint32_t)log->chunks);
+    pli_put_u32(chunks + 4, (uint32_t)(log->chunks >> 32));
     if (whole) write_chunk(log, end, 0, chunks, sizeof chunks);
     if (fclose(log->file) != 0 && log->errnum == 0) log->errnum = errno;
     plait_status status =

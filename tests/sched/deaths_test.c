@@ -4,26 +4,13 @@
  * instant of its own (killed.sh). */
 #include "sched/deaths.h"
 
-#include <signal.h>
+#include "life.h"
 
 static long life_ns; /* of this process since its first step; 0: it dies otherwise */
 
-static void *die_in_time(void *unused) {
-    const struct timespec life = { .tv_nsec = life_ns };
-    (void)unused;
-    nanosleep(&life, NULL);
-    kill(getpid(), SIGKILL);
-    return NULL;
-}
-
-static void begin_life(void) {
-    pthread_t killer;
-    if (pthread_create(&killer, NULL, die_in_time, NULL) == 0) pthread_detach(killer);
-}
-
 static plait_status push(void *user, const plait_turn *turn) {
     part *p = user;
-    if (life_ns > 0 && turn->step == 0) begin_life();
+    if (life_ns > 0 && turn->step == 0) begin_life(&life_ns);
     atomic_fetch_add(&p->of->stood_in, turn->stands_in);
     p->step = turn->step;
     strike(p, BEFORE_PUSH);
@@ -156,7 +143,7 @@ static plait_status process_body(plait_comm *comm, void *user) {
     snprintf(own, sizeof own, "%s.%d", process_path, me);
     PLI_TRY(pli_eventlog_open(own, plait_comm_size(comm), "deaths", NULL, NULL, &process_log, NULL));
     s->sink = pli_eventlog_sink(process_log);
-    if (me == s->victim && s->seed % 5 == 0) begin_life();
+    if (me == s->victim && s->seed % 5 == 0) begin_life(&life_ns);
     return body(comm, s);
 }
 

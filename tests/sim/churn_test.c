@@ -492,6 +492,23 @@ static void tell(int64_t n, const board *b) {
            (long long)(shown->worked - b->worked));
 }
 
+/* Draws and runs them all; returns how many they were. */
+static int64_t run_all(void (*draw)(uint64_t seed, plan *p)) {
+    const char *seed = getenv("PLAIT_SEED"), *many = getenv("PLAIT_SCHEDULES");
+    int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? DRAWN_FULL : DRAWN, from = 1, failed = 0;
+    const board before = *shown;
+    if (many != NULL) n = atoll(many);
+    if (seed != NULL) from = atoll(seed), n = 1;
+    for (int64_t i = 0; i < n && failed < (many != NULL ? 1 : 5); i++) {
+        plan p;
+        draw((uint64_t)(from + i), &p);
+        failed += !run_apart(&p);
+    }
+    tell(n, &before);
+    assert_int_equal(failed, 0);
+    return n;
+}
+
 static void test_every_split_of_four_servers(void **unused) {
     (void)unused;
     const char *seed = getenv("PLAIT_SEED");
@@ -543,36 +560,16 @@ static void test_who_returns_votes(void **unused) {
 /* At least one in three of the jobs has a dead one that ends a clock in its second life. */
 static void test_who_returns_works(void **unused) {
     (void)unused;
-    const char *seed = getenv("PLAIT_SEED"), *many = getenv("PLAIT_SCHEDULES");
-    int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? DRAWN_FULL : DRAWN, from = 1, failed = 0;
-    const board before = *shown;
-    if (many != NULL) n = atoll(many);
-    if (seed != NULL) from = atoll(seed), n = 1;
-    for (int64_t i = 0; i < n && failed < (many != NULL ? 1 : 5); i++) {
-        plan p;
-        plan_returning((uint64_t)(from + i), &p);
-        failed += !run_apart(&p);
-    }
-    tell(n, &before);
-    assert_int_equal(failed, 0);
+    const board   before = *shown;
+    const int64_t n = run_all(plan_returning);
     if (n < DRAWN) return;
     assert_true(shown->worked - before.worked >= n / 3 && shown->begun - before.begun >= shown->worked - before.worked);
 }
 
 static void test_drawn_jobs(void **unused) {
     (void)unused;
-    const char *seed = getenv("PLAIT_SEED"), *many = getenv("PLAIT_SCHEDULES");
-    int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? DRAWN_FULL : DRAWN, from = 1, failed = 0;
-    const board before = *shown;
-    if (many != NULL) n = atoll(many);
-    if (seed != NULL) from = atoll(seed), n = 1;
-    for (int64_t i = 0; i < n && failed < (many != NULL ? 1 : 5); i++) {
-        plan p;
-        plan_drawn((uint64_t)(from + i), &p);
-        failed += !run_apart(&p);
-    }
-    tell(n, &before);
-    assert_int_equal(failed, 0);
+    const board   before = *shown;
+    const int64_t n = run_all(plan_drawn);
     if (n < DRAWN) return;
     assert_true(shown->some > before.some && shown->nobody > before.nobody && shown->all > before.all);
     assert_true(shown->joined - before.joined > n / 4 && shown->left - before.left > n / 8);

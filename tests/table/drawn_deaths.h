@@ -20,6 +20,7 @@
 
 #include "comm/comm.h"
 #include "sim/apart.h"
+#include "table/table.h"
 #include "witness.h"
 
 typedef struct plan {
@@ -138,6 +139,19 @@ static bool listen_to(plait_comm *comm) {
 static void is_there(plait_comm *comm) {
     if (strcmp(p.transport, "threads") == 0)
         atomic_store_explicit(&comms[plait_comm_rank(comm)], comm, memory_order_release);
+}
+
+/* A worker's part of the run. What it does itself ends with a job that is destroyed, or abandoned as a dead process
+ * leaves it. */
+static plait_status run_job(plait_comm *comm, const plait_job_opts *opts, plait_status (*work)(plait_job *job)) {
+    plait_job *job = NULL;
+    if (!listen_to(comm)) return PLAIT_EIO;
+    PLI_TRY(plait_job_create(comm, opts, &job));
+    is_there(comm);
+    const plait_status status = work(job);
+    if (status >= 0) return plait_job_destroy(&job);
+    pli_job_abandon(&job);
+    return status;
 }
 
 static plait_status live(const char *cluster, plait_error *err) {

@@ -75,6 +75,7 @@ enum { WORKERS_MAX = 6, ITEMS = 5, ROWS = 300, CLOCKS = 10, RUNS = 120, RUNS_FUL
     double     lost[2][2][VALUES]; /* of the victim, and of the second: what it kept as it died; and before the sum   \
                                     * that was under way then, if there was one */
 #include "drawn_deaths.h"
+#include "life.h"
 
 static _Atomic uint64_t longest_ns;
 static long             life_ns; /* of this process since the job's tables are there; 0: it dies otherwise */
@@ -453,26 +454,13 @@ static void note_clock(uint64_t took_ns) {
     while (took_ns > longest && !atomic_compare_exchange_weak(&longest_ns, &longest, took_ns)) {}
 }
 
-static void *die_in_time(void *unused) {
-    const struct timespec life = { .tv_nsec = life_ns };
-    (void)unused;
-    nanosleep(&life, NULL);
-    kill(getpid(), SIGKILL);
-    return NULL;
-}
-
-static void begin_life(void) {
-    pthread_t killer;
-    if (pthread_create(&killer, NULL, die_in_time, NULL) == 0) pthread_detach(killer);
-}
-
-static plait_status work(plait_job *job, plait_table **table) {
+static plait_status do_clocks(plait_job *job, plait_table **table) {
     plait_comm   *comm = plait_job_comm(job);
     const int32_t me = plait_comm_rank(comm);
     PLI_TRY(make_tables(job, table));
     PLI_TRY(plait_job_barrier(job));
     atomic_fetch_add(&run->created, 1);
-    if (life_ns > 0) begin_life();
+    if (life_ns > 0) begin_life(&life_ns);
     for (int64_t clock = 0; clock < p.clocks + (p.keeps ? DRAIN : 0); clock++) {
         const uint64_t begun_ns = pli_comm_now(comm);
         plait_status   status;
@@ -500,13 +488,17 @@ static plait_status work(plait_job *job, plait_table **table) {
     return PLAIT_OK;
 }
 
+static plait_status work(plait_job *job) {
+    plait_table       *table[4] = { NULL };
+    const plait_status status = do_clocks(job, table);
+    if (status < 0) note_lost(table[0], plait_comm_rank(plait_job_comm(job)));
+    return status;
+}
+
 static plait_status body(plait_comm *comm, void *unused) {
-    plait_job     *job = NULL;
-    plait_table   *table[4] = { NULL };
     plait_job_opts o;
     char           consistency[32];
     (void)unused;
-    if (!listen_to(comm)) return PLAIT_EIO;
     plait_job_opts_init(&o);
     o.topology = p.served != 0 ? "hybrid" : "allreduce";
     snprintf(consistency, sizeof consistency, "bsp");
@@ -516,13 +508,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     if (p.by_hosts) o.aggregate = "host";
     o.replicas = p.replicas;
     o.spares = p.spares;
-    PLI_TRY(plait_job_create(comm, &o, &job));
-    is_there(comm);
-    const plait_status status = work(job, table);
-    if (status >= 0) return plait_job_destroy(&job);
-    note_lost(table[0], plait_comm_rank(comm));
-    pli_job_abandon(&job);
-    return status;
+    return run_job(comm, &o, work);
 }
 
 static void prepare(plait_comm_opts *opts) {
@@ -612,7 +598,7 @@ static plait_status process_body(plait_comm *comm, void *user) {
         p.second = (p.victim + 1 + (int32_t)pli_random_below(&r, (uint64_t)p.workers - 1)) % p.workers;
     const long second_ns = (LIFE_US / 4 + (long)pli_random_below(&r, LIFE_US)) * 1000;
     if (dies(me)) life_ns = me == p.second ? second_ns : first_ns;
-    if (dies(me) && p.seed % 5 == 0) begin_life();
+    if (dies(me) && p.seed % 5 == 0) begin_life(&life_ns);
     return body(comm, user);
 }
 

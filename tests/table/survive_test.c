@@ -28,6 +28,7 @@
 #include <plait/table.h>
 
 #include "table/table.h"
+#include "life.h"
 #include "mortal.h"
 #include "witness.h"
 
@@ -157,18 +158,6 @@ static plait_status check_all(const story *s, plait_table *table, plait_table *s
     return second == NULL ? PLAIT_OK : check(s, second, true, clock, last);
 }
 
-static void *die_in_time(void *arg) {
-    const struct timespec life = { .tv_nsec = *(const long *)arg };
-    nanosleep(&life, NULL);
-    kill(getpid(), SIGKILL);
-    return NULL;
-}
-
-static void begin_life(story *s) {
-    pthread_t killer;
-    if (pthread_create(&killer, NULL, die_in_time, &s->life_ns) == 0) pthread_detach(killer);
-}
-
 enum { TAG_BEGUN = 3 };
 
 /* The tables are there: from now on the victim's process has so long to live. Worker 0 tells one that serves only. */
@@ -176,7 +165,7 @@ static plait_status tables_are_there(story *s, plait_job *job) {
     plait_comm   *comm = plait_job_comm(job);
     const int32_t me = plait_comm_rank(comm);
     if (s->life_ns == 0) return PLAIT_OK;
-    if (me == s->victim) begin_life(s);
+    if (me == s->victim) begin_life(&s->life_ns);
     return me == 0 && s->victim >= s->workers ? plait_comm_send(comm, s->victim, TAG_BEGUN, NULL, 0) : PLAIT_OK;
 }
 
@@ -184,7 +173,7 @@ static plait_status serve(story *s, plait_job *job) {
     plait_comm *comm = plait_job_comm(job);
     if (s->life_ns == 0 || plait_comm_rank(comm) != s->victim) return PLAIT_OK;
     PLI_TRY(plait_comm_recv(comm, 0, TAG_BEGUN, NULL, 0, NULL, NULL));
-    begin_life(s);
+    begin_life(&s->life_ns);
     return PLAIT_OK;
 }
 
@@ -543,7 +532,7 @@ static plait_status process_body(plait_comm *comm, void *user) {
     s->life_ns = 1 + (long)pli_random_below(&r, LIFE_US) * 1000;
     s->killer = -1;
     PLI_TRY(open_log(comm, s, &process_log));
-    if (s->seed % 5 == 0 && plait_comm_rank(comm) == s->victim) begin_life(s);
+    if (s->seed % 5 == 0 && plait_comm_rank(comm) == s->victim) begin_life(&s->life_ns);
     return body(comm, s);
 }
 

@@ -148,21 +148,14 @@ static plait_status work(plait_job *job) {
 }
 
 static plait_status body(plait_comm *comm, void *unused) {
-    plait_job     *job = NULL;
     plait_job_opts o;
     (void)unused;
-    if (!listen_to(comm)) return PLAIT_EIO;
     plait_job_opts_init(&o);
     o.topology = p.topology;
     o.consistency = p.consistency;
     o.replicas = p.replicas;
     o.spares = p.spares;
-    PLI_TRY(plait_job_create(comm, &o, &job));
-    is_there(comm);
-    const plait_status status = work(job);
-    if (status >= 0) return plait_job_destroy(&job);
-    pli_job_abandon(&job);
-    return status;
+    return run_job(comm, &o, work);
 }
 
 static void tell(const char *text) {

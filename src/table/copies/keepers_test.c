@@ -1,4 +1,4 @@
-/* Who holds which slice: in all small worlds each slice has as many holders as there are copies, each worker's memory
+/* Holders of slices: in all small worlds each slice has as many holders as there are copies, each worker's memory
  * holds its slices side by side, and a cut made anew gives each living worker the states of its new slices, from who
  * has them and lives; unless all holders of a slice are dead, which is known. */
 #include <setjmp.h>

@@ -8,7 +8,7 @@
  * The places of a server have no end: place p is on rank p % workers. (There are none below `workers`.) Its *list* has
  * those, in order, that have a replica, or are to have one. A new replica comes behind all others that there ever
  * were, at the next place of its rank. So a rank may come, go, and come again, each time at another place, and a place
- * says which replica was there sooner. Who serves decides, and changes the list one place at a time:
+ * says which replica was there sooner. The replica that serves decides, and changes the list one place at a time:
  *
  *   a place more   1 It tells all living workers, and the rank, which list there will be (PLACES). The rank opens a
  *                    machine for it. All answer (PLACED).
@@ -17,8 +17,9 @@
  *                    behind are whole.
  *   a place less   Only when all replicas are whole, and confirm all that was logged. The list without it goes into the
  *                  log. When that is confirmed, whoever was before it goes on with whoever is behind it, as if it had
- *                  died. Who is out then has nothing more to do, and drops its rows. If all that the list has die
- *                  before, it stays: the list before counts again, since nobody lives who has acted on the other.
+ *                  died. The replica that is out has nothing more to do then, and drops its rows. It stays if all that
+ *                  the list has die before: the list before counts again, since nobody lives who has acted on the
+ *                  other.
  *
  * So a move is a new replica, then the end of an old one, and the shards have at no time fewer replicas than before. If
  * the one that serves puts itself out, LIST is the last that it appends: from then on it acts upon no worker's
@@ -31,12 +32,12 @@
  *
  * States of a place:  planned (1) -> in the list, begins -> whole -> serves
  *                                        out at any later time: RETIRED
- * By event, who serves:
+ * By event, the replica that serves:
  *   a worker came or left, a rank died, LOGGED: all is whole and confirmed
  *                         If the list is not what it should be (pli_moves_next), the next step towards it begins.
  *   PLACED from all       The planned place goes into the log.
  *   the planned rank dies The plan is dropped; nothing stood in the log.
- * who does not:
+ * one that does not:
  *   LIST comes            It is the list from here on. If nobody is before it: it comes first. If a place is behind the
  *                         last: the last makes it. The log still goes to the place that the list lacks, since that must
  *                         hear of it before any other.
@@ -51,7 +52,8 @@
  *
  * Invariants, beside those of replicas.h:
  *  12 All replicas of a server that have the same log have the same list. Places only grow.
- *  13 Who is out acts upon nothing. Of two that are in, at most one serves: the other lacks the end of the log.
+ *  13 A replica that is out acts upon nothing. Of two that are in, at most one serves: the other lacks the end of the
+ *     log.
  *  14 Each living worker has heard of each place that is in a list of the log.
  *
  * Papers: DeCandia et al., "Dynamo: Amazon's highly available key-value store", SOSP 2007 (many more parts than
@@ -146,7 +148,7 @@ pli_step pli_moves_next(const pli_layout *layout, int32_t server, const pli_list
 bool pli_moves_open(pli_server *server);
 void pli_moves_close(pli_server *server);
 
-/** Who serves: looks whether something is to be done. */
+/** The replica that serves looks whether something is to be done. */
 void pli_moves_look(pli_server *server, uint64_t now_ns, pli_out *out);
 /** It has begun to serve. */
 void pli_moves_serve(pli_server *server, uint64_t now_ns, pli_out *out);

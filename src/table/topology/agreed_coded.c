@@ -38,8 +38,8 @@ static plait_status exchange(pli_making *m) {
     return pli_agreed_run_step(m->job->agreed, 1, &part, m->err);
 }
 
-/* Who holds the same slice as its owner, and whose slices does this worker hold? Those behind and before it in the ring
- * of the living (copies/keepers.h). */
+/* The workers behind this one in the ring of the living hold its slice too, and this one holds those of the workers
+ * before it (copies/keepers.h). */
 static plait_status put_held(pli_agreed_coded *c) {
     const pli_making *m = &c->striped;
     const int32_t     living = m->cut->n_living, copies = m->job->layout.replicas;

@@ -152,14 +152,13 @@ static plait_status gather(const pli_audit *audit, all_calls *all, plait_error *
     return PLAIT_OK;
 }
 
+static int is_of_number(const void *number, const void *item) {
+    const uint64_t x = *(const uint64_t *)number, y = ((const made *)item)->number;
+    return x < y ? -1 : x > y;
+}
+
 static const made *find_made(const all_calls *all, uint64_t number) {
-    int64_t low = 0, high = all->n;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (all->made[middle].number < number) low = middle + 1;
-        else high = middle;
-    }
-    return low < all->n && all->made[low].number == number ? &all->made[low] : NULL;
+    return all->n == 0 ? NULL : bsearch(&number, all->made, (size_t)all->n, sizeof *all->made, is_of_number);
 }
 
 static bool same_tables(const pli_audit *audit, const made *of, int32_t worker, const audit_call *call) {
@@ -282,15 +281,16 @@ static void check_shard(pli_audit *audit, audit_table *table, const all_calls *a
     }
 }
 
+static int ran_has_number(const void *number, const void *item) {
+    const uint64_t x = *(const uint64_t *)number, y = ((const audit_ran *)item)->number;
+    return x < y ? -1 : x > y;
+}
+
 /* They lie in order, or are refuted; then it may be anywhere. */
 static const audit_ran *find_ran(const audit_holder *shard, uint64_t number) {
-    int64_t low = 0, high = shard->calls;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (shard->call[middle].number < number) low = middle + 1;
-        else high = middle;
-    }
-    if (low < shard->calls && shard->call[low].number == number) return &shard->call[low];
+    if (shard->calls == 0) return NULL;
+    const audit_ran *ran = bsearch(&number, shard->call, (size_t)shard->calls, sizeof *shard->call, ran_has_number);
+    if (ran != NULL) return ran;
     for (int64_t i = 0; i < shard->calls; i++)
         if (shard->call[i].number == number) return &shard->call[i];
     return NULL;
