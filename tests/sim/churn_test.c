@@ -566,6 +566,32 @@ static void test_who_returns_works(void **unused) {
     assert_true(shown->worked - before.worked >= n / 3 && shown->begun - before.begun >= shown->worked - before.worked);
 }
 
+static plait_status move_under_lives(plait_comm *comm, void *unused) {
+    plait_job     *job = NULL;
+    plait_job_opts o;
+    (void)unused;
+    plait_job_opts_init(&o);
+    o.topology = "ps";
+    o.replicas = 2;
+    o.slots = 1;
+    o.revives = 1;
+    o.move_rate = 1000;
+    return plait_job_create(comm, &o, &job);
+}
+
+static int run_move_under_lives(const void *unused) {
+    static const char  cluster[] = "version: 1\nhosts: [{count: 3}]\n";
+    plait_error        err = { 0 };
+    const plait_status status = simulate(cluster, sizeof cluster - 1, 3, 0, 1, move_under_lives, &err);
+    (void)unused;
+    return status != PLAIT_EREFUSED || strstr(err.text, "plait_job_opts.move_rate with revives is refused") == NULL;
+}
+
+static void test_no_shard_moves_where_the_dead_return(void **unused) {
+    (void)unused;
+    assert_null(run_in_process(run_move_under_lives, NULL));
+}
+
 static void test_drawn_jobs(void **unused) {
     (void)unused;
     const board   before = *shown;
@@ -581,6 +607,7 @@ int main(void) {
         cmocka_unit_test(test_every_split_of_four_servers),
         cmocka_unit_test(test_who_returns_votes),
         cmocka_unit_test(test_who_returns_works),
+        cmocka_unit_test(test_no_shard_moves_where_the_dead_return),
         cmocka_unit_test(test_drawn_jobs),
     };
     void       *module, *entry; /* loaded once here, not by each process */

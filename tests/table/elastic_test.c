@@ -507,6 +507,18 @@ static plait_status without_moves(plait_comm *comm, void *user) {
     return plait_job_create(comm, &opts, &job);
 }
 
+/* user: "slots", or NULL. */
+static plait_status with_lives(plait_comm *comm, void *user) {
+    plait_job_opts opts;
+    plait_job     *job;
+    plait_job_opts_init(&opts);
+    opts.topology = "ps";
+    opts.replicas = 2;
+    opts.slots = user != NULL;
+    opts.revives = 1;
+    return plait_job_create(comm, &opts, &job);
+}
+
 static plait_status with_slots(plait_comm *comm, void *user) {
     plait_job_opts opts;
     plait_job     *job;
@@ -533,6 +545,10 @@ static void test_what_does_not_hold_is_refused_by_name(void **unused) {
     assert_non_null(strstr(err.text, "plait_job_opts.logical_servers in a job without slots is refused"));
     assert_int_equal(plait_comm_run(&opts, without_moves, (void *)(uintptr_t) "too many", &err), PLAIT_EINVAL);
     assert_non_null(strstr(err.text, "4096 logical servers for each of 3 workers"));
+    assert_int_equal(plait_comm_run(&opts, with_lives, NULL, &err), PLAIT_EREFUSED);
+    assert_non_null(strstr(err.text, "revives is refused in a job without slots"));
+    assert_int_equal(plait_comm_run(&opts, with_lives, (void *)(uintptr_t) "slots", &err), PLAIT_EREFUSED);
+    assert_non_null(strstr(err.text, "revives over threads is refused"));
     opts.servers = 2;
     assert_int_equal(plait_comm_run(&opts, without_moves, (void *)(uintptr_t) "too many", &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "with ranks that only serve is refused"));
