@@ -279,7 +279,7 @@ void pli_client_hear_places(pli_client *client, uint64_t now_ns, int32_t server,
     pli_moves_answer(&client->layout, client->rank, msg, out);
 }
 
-/* Where shards move, who takes over says so. */
+/* The replica that takes over says so itself where shards move. */
 static void await_successor(pli_client *client, int32_t server, const pli_member_event *event, pli_out *out) {
     const pli_list *list = &client->link[server].places;
     bool            lives = false;
